@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// ErrCounter says that a counter was asked for that is none, or too many of them.
+// ErrCounter says that a counter that was asked for does not exist, that one was named twice, or that there are more than maxCounters.
 var ErrCounter = errors.New("no such counter")
 
-// perfEvent is a counter of Linux's perf_event_open(2).
+// perfEvent is the type and the config of a counter, as perf_event_open(2) takes them.
 type perfEvent struct {
 	kind   uint32
 	config uint64
@@ -25,7 +25,7 @@ const (
 	perfRaw      = 4
 )
 
-// perfEvents has the counters that mean the same on all processors, by the names that perf gives them.
+// perfEvents are the counters that mean the same on all processors, by the names that perf(1) gives them.
 var perfEvents = map[string]perfEvent{
 	"cycles":                  {perfHardware, 0},
 	"instructions":            {perfHardware, 1},
@@ -46,11 +46,11 @@ var perfEvents = map[string]perfEvent{
 	"major-faults":            {perfSoftware, 6},
 }
 
-// maxCounters is how many counters a recording takes: as many as an event has room for.
+// maxCounters is the most counters of a recording: an event has room for so many values.
 const maxCounters = 8
 
-// countersText returns what tells the recorder the counters: NAME=TYPE:CONFIG,... A name as r01c2 is the processor's own number
-// of a counter, in hexadecimal digits.
+// countersText returns the value of COPPICE_RECORD_COUNTERS: NAME=TYPE:CONFIG, separated by commas. A name such as r01c2 means a raw
+// counter, the processor's own number in hexadecimal digits.
 func countersText(names []string) (string, error) {
 	if len(names) > maxCounters {
 		return "", fmt.Errorf("%w: %d counters, a recording has at most %d", ErrCounter, len(names), maxCounters)

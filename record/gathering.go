@@ -8,18 +8,19 @@ import (
 	"sync"
 )
 
-// gathering lets processes that run at once begin together and end together. A process says when it is ready and when it is
-// done, and each time goes on when all did; one that ends is not waited for.
+// gathering is a barrier for processes that are replayed at once: they start their computation together and end together. Each process
+// reports that it is ready, and later that it is done. It waits each time until all have reported. A process that has ended counts as
+// having reported.
 type gathering struct {
 	n      int
 	lock   sync.Mutex
 	stages [2]stage // ready, done
 }
 
-// stage is what all processes have to come to.
+// stage is one of the two barriers.
 type stage struct {
 	reached   int
-	wait, all *os.File // a pipe, whose end for writing is closed when all did
+	wait, all *os.File // a pipe: wait ends when all was closed, by the last process that reported
 }
 
 func newGathering(n int) (*gathering, error) {
@@ -38,12 +39,12 @@ func (g *gathering) close() {
 	for i := range g.stages {
 		if s := &g.stages[i]; s.wait != nil {
 			_ = s.wait.Close()
-			_ = s.all.Close() // closed already where all came so far
+			_ = s.all.Close() // closed already if all processes reported
 		}
 	}
 }
 
-// reached notes that a process came to a stage.
+// reached counts a process that has reached a stage, and lets all go on when it is the last.
 func (g *gathering) reached(stage int) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
@@ -53,7 +54,8 @@ func (g *gathering) reached(stage int) {
 	}
 }
 
-// run runs a command to its end, as one of the processes.
+// run starts a command as one of the processes and waits until it ends. The process gets three descriptors: to report, and to wait for each
+// stage.
 func (g *gathering) run(c *exec.Cmd) error {
 	told, tell, err := os.Pipe()
 	if err != nil {
@@ -61,7 +63,7 @@ func (g *gathering) run(c *exec.Cmd) error {
 	}
 	c.ExtraFiles = []*os.File{tell, g.stages[0].wait, g.stages[1].wait} // from descriptor 3 on
 	busy := 0
-	if g.n <= goruntime.NumCPU() { // else it would take the processor from those that are not done
+	if g.n <= goruntime.NumCPU() { // else a process that waits by spinning would delay those that are not done
 		busy = 1
 	}
 	c.Env = append(c.Env, fmt.Sprintf("COPPICE_REPLAY_TOGETHER=3,4,5,%d", busy))
@@ -72,14 +74,14 @@ func (g *gathering) run(c *exec.Cmd) error {
 		defer close(listened)
 		b := make([]byte, 1)
 		for i := range g.stages {
-			_, _ = told.Read(b) // the end of the file where the process ended
+			_, _ = told.Read(b) // a byte, or the end of the file if the process has ended
 			g.reached(i)
 		}
 	}()
 	if err == nil {
 		err = c.Wait()
 	}
-	_ = told.Close() // a process that this one started may hold the other end
+	_ = told.Close() // lets Read return even if a child of the process still holds the other end
 	<-listened
 	return err
 }

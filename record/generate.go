@@ -26,12 +26,12 @@ func generate(header string) ([]string, error) {
 	return g.sources(), nil
 }
 
-// wrap makes the wrappers of functions, which are numbered in their order.
+// wrap writes the C and Fortran wrappers of all functions. The index of a function in list is its number in events.
 func (g *generator) wrap(list []prototype, c, fortran func(p *prototype, id int)) {
 	for id := range list {
 		p := &list[id]
 		c(p, id)
-		if !strings.HasSuffix(p.name, "_c") && !strings.HasSuffix(p.name, "_x") { // C alone has these names
+		if !strings.HasSuffix(p.name, "_c") && !strings.HasSuffix(p.name, "_x") { // not in Fortran
 			fortran(p, id)
 		}
 		if g.Len() >= partBytes {
@@ -41,8 +41,8 @@ func (g *generator) wrap(list []prototype, c, fortran func(p *prototype, id int)
 	}
 }
 
-// wrapped tells the functions that are recorded. Left out is what programs call to look at the clock or to convert handles,
-// and what is special in C.
+// wrapped reports whether a function gets a generated wrapper. Others do not return an error code (MPI_Wtime), convert handles, or are in
+// specialC.
 func wrapped(p *prototype) bool {
 	if p.returns != "int" || specialC[p.name] {
 		return false
@@ -57,14 +57,14 @@ var specialC = map[string]bool{
 	"Query_thread": true, "Is_thread_main": true,
 }
 
-// generator writes C sources: several, so that they can be compiled at once.
+// generator writes C sources. It splits them into parts, so that several compilers can work at once.
 type generator struct {
 	strings.Builder
-	head  string // of each
+	head  string // start of each part
 	parts []string
 }
 
-// partBytes is the size at which a source ends. Function by function they take about the same time to compile.
+// partBytes is the size at which a part ends.
 const partBytes = 256 << 10
 
 func (g *generator) sources() []string { return append(g.parts, g.head+g.String()) }
@@ -76,7 +76,7 @@ func (g *generator) line(format string, args ...any) {
 
 var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// needs tells the parameters that a hook names.
+// needs returns the parameters that a hook uses, by name, and "saved" if it uses the requests from before the call.
 func (h hook) needs(p *prototype) map[string]bool {
 	m := make(map[string]bool)
 	words := word.FindAllString(strings.Join([]string{h.before, h.entered, h.after, h.failed, h.logged}, " "), -1)
@@ -91,7 +91,7 @@ func (h hook) needs(p *prototype) map[string]bool {
 	return m
 }
 
-// request returns the parameter whose handles a hook wants saved, and the name of its length, "" for one.
+// request returns the request parameter of a function, and the name of the parameter with its length; "" if it is not an array.
 func (p *prototype) request() (q param, length string) {
 	for _, q := range p.params {
 		if !strings.HasPrefix(q.ctype, "MPI_Request") {
@@ -146,7 +146,8 @@ func (g *generator) wrapC(p *prototype, id int) {
 	g.line("\tcr_leave();\n\treturn rc;\n}\n")
 }
 
-// saved notes the requests from before a call. It returns what lets them go.
+// saved writes a copy of the requests as they are before a call, which may set them to MPI_REQUEST_NULL. It returns the code that frees the
+// copy.
 func (g *generator) saved(q param, length string) (release string) {
 	if length == "" {
 		g.line("\tMPI_Request saved[1];\n\tcr_saved(saved, %s, 1);", q.name)
@@ -156,7 +157,7 @@ func (g *generator) saved(q param, length string) (release string) {
 	return "\tif (saved != few)\n\t\tfree(saved);\n"
 }
 
-// newRoom returns the conditions under which there was memory for the arrays of a call, at first that of saved.
+// newRoom returns C conditions that are false if memory for the arrays of a wrapper could not be allocated.
 func newRoom(length string, needs map[string]bool) []string {
 	if length == "" || !needs["saved"] {
 		return nil
@@ -164,14 +165,14 @@ func newRoom(length string, needs map[string]bool) []string {
 	return []string{"saved"}
 }
 
-// entered writes the part of a hook whose events have the time of the call's begin.
+// entered writes the part of a hook whose events have the time at which the call began.
 func (g *generator) entered(h hook) {
 	if h.entered != "" {
 		g.line("\tif (%s) {\n\t\t%s\n\t}", h.taken, h.entered)
 	}
 }
 
-// left writes the parts of a hook that come after the call, if there was memory for its arrays.
+// left writes the parts of a hook that come after the call. They are skipped if a condition in room is false.
 func (g *generator) left(h hook, room []string) {
 	if len(room) > 0 {
 		g.line("\tif (%s) {", strings.Join(room, " && "))
@@ -190,8 +191,8 @@ func (g *generator) left(h hook, room []string) {
 	}
 }
 
-// form writes what tells a hook the language: from is the number of an array's first element, and newcomm_at where the
-// program wants a handle later.
+// form declares what a hook needs to know about the language. from is the index of an array's first element: 0 in C, 1 in Fortran.
+// newcomm_at is the address at which the program expects the handle of a new communicator. filename_length is -1 in C.
 func (g *generator) form(p *prototype, h hook, from string, argument func(i int) string) {
 	words := word.FindAllString(h.after+" "+h.logged, -1)
 	if slices.Contains(words, "from") {
@@ -209,14 +210,14 @@ func (g *generator) form(p *prototype, h hook, from string, argument func(i int)
 	}
 }
 
-// session notes that a program begins MPI by a session.
+// session writes the call that notes that the program uses MPI sessions.
 func (g *generator) session(p *prototype) {
 	if p.name == "Session_init" {
 		g.line("\tcr_session();")
 	}
 }
 
-// parameters returns the declarations of the parameters and their names, as lists of C.
+// parameters returns the declarations and the names of the parameters, each as a C list.
 func (p *prototype) parameters() (decl, names string) {
 	if len(p.params) == 0 {
 		return "void", ""
@@ -228,7 +229,8 @@ func (p *prototype) parameters() (decl, names string) {
 	return strings.Join(texts, ", "), strings.Join(list, ", ")
 }
 
-// fortranParameters returns those of the Fortran bindings: all are addresses, and characters have their length after the last one.
+// fortranParameters returns the parameter names of the Fortran binding. All are addresses; the lengths of character arguments follow after
+// ierror.
 func (p *prototype) fortranParameters() (names []string) {
 	var lengths []string
 	for i, q := range p.params {
@@ -240,7 +242,7 @@ func (p *prototype) fortranParameters() (names []string) {
 	return append(append(names, "ierror"), lengths...)
 }
 
-// otherNames gives a Fortran binding, the one with an underscore, the names that other compilers call.
+// otherNames declares aliases of a Fortran binding (name with one underscore) with the names that other Fortran compilers use.
 func (g *generator) otherNames(p *prototype, args string) {
 	lower := strings.ToLower(p.symbol())
 	for _, symbol := range [...]string{lower, lower + "__", strings.ToUpper(p.symbol())} {
@@ -250,7 +252,7 @@ func (g *generator) otherNames(p *prototype, args string) {
 	}
 }
 
-// wrapFortran makes the wrappers of the Fortran bindings. What the hook names is converted from the Fortran form.
+// wrapFortran writes the wrappers of the Fortran bindings, which convert the parameters that the hook uses to C.
 func (g *generator) wrapFortran(p *prototype, id int) {
 	names := p.fortranParameters()
 	args, pass := "void *"+strings.Join(names, ", void *"), strings.Join(names, ", ")
@@ -272,8 +274,7 @@ func (g *generator) wrapFortran(p *prototype, id int) {
 	g.line("")
 }
 
-// fortranBody writes the call with its hook. Handles are converted before the call for the hook's first part and for saved,
-// and what the call returns after it.
+// fortranBody writes the call and its hook. Parameters that the hook reads before the call are converted before it, results after it.
 func (g *generator) fortranBody(p *prototype, id int, call string) {
 	h := hookOf(p).withLog(p, id)
 	h.entered, h.after, h.logged = fortranTypes.Replace(h.entered), fortranTypes.Replace(h.after), fortranTypes.Replace(h.logged)
@@ -287,7 +288,7 @@ func (g *generator) fortranBody(p *prototype, id int, call string) {
 		if !needs[q.name] && !(needs["saved"] && (q.name == length || strings.HasPrefix(q.ctype, "MPI_Request"))) {
 			continue
 		}
-		if q.ctype == "MPI_File*" && !strings.Contains(h.before, q.name) { // MPICH aborts where a handle is none yet
+		if q.ctype == "MPI_File*" && !strings.Contains(h.before, q.name) { // MPICH aborts when it converts an invalid handle
 			g.line("\tMPI_File %s_v = MPI_FILE_NULL, *%s = &%s_v;", q.name, q.name, q.name)
 			continue
 		}
@@ -317,10 +318,10 @@ func (g *generator) fortranBody(p *prototype, id int, call string) {
 	g.WriteString(release)
 }
 
-// fortranTypes puts the functions for arrays of Fortran's datatypes in their place.
+// fortranTypes replaces functions for arrays of C datatypes by those for Fortran datatypes, in the text of a hook.
 var fortranTypes = strings.NewReplacer("cr_types(", "cr_fortran_types(", "cr_type(", "PMPI_Type_f2c(", "lg_types(", "lg_fortran_types(", "lg_sum_types(", "lg_sum_fortran_types(")
 
-// convert names the function that makes a C handle of a Fortran one.
+// convert has the function that converts a Fortran handle to a C handle.
 var convert = map[string]string{
 	"MPI_Comm": "PMPI_Comm_f2c", "MPI_Datatype": "PMPI_Type_f2c", "MPI_Request": "PMPI_Request_f2c", "MPI_Message": "PMPI_Message_f2c",
 	"MPI_Group": "PMPI_Group_f2c", "MPI_Win": "PMPI_Win_f2c", "MPI_File": "PMPI_File_f2c",

@@ -14,11 +14,11 @@ import (
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
-// mostHangs is how often the recording of a program that goes on is written.
+// mostHangs is how many archives watch makes of one run.
 const mostHangs = 8
 
-// watch makes an archive of the recording so far, hang-1 and so on in the output, each time that processes leave a note that they hang,
-// until done is closed. What it says goes to errs.
+// watch looks for notes of processes in which no MPI call returns, until done is closed. For each group of notes it makes an archive of the
+// recording so far (output/hang-1 and so on) and writes a message to errs. The processes continue.
 func watch(output, raw string, errs io.Writer, done <-chan struct{}) {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -31,7 +31,7 @@ func watch(output, raw string, errs io.Writer, done <-chan struct{}) {
 		if len(hanging(raw)) == 0 {
 			continue
 		}
-		select { // others look once a second
+		select { // wait for the notes of other processes, which look once a second
 		case <-done:
 			return
 		case <-time.After(2 * time.Second):
@@ -50,7 +50,7 @@ func watch(output, raw string, errs io.Writer, done <-chan struct{}) {
 	}
 }
 
-// shared is a writer for the command and for watch. A file is one as it is.
+// shared serialises what the command and watch write. An *os.File does not need it.
 type shared struct {
 	sync.Mutex
 	to io.Writer
@@ -62,7 +62,7 @@ func (w *shared) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-// hanging are the processes that left a note.
+// hanging returns the world ranks of the processes that left a note.
 func hanging(raw string) (ranks []int) {
 	list, _ := filepath.Glob(filepath.Join(raw, "*.hang"))
 	for _, path := range list {
@@ -74,7 +74,7 @@ func hanging(raw string) (ranks []int) {
 	return ranks
 }
 
-// dump makes an archive of a recording whose processes go on.
+// dump makes an archive of a recording while its processes continue.
 func dump(raw, folder string) error {
 	src, err := named(raw, true)
 	if err != nil {

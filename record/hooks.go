@@ -7,22 +7,21 @@ import (
 	"strings"
 )
 
-// hook is what a wrapper does besides marking the call: C statements in terms of the parameters' names in the MPI standard.
-// Requests and statuses are real ones in them: a status that the program ignores is replaced, and "saved" holds a request's
-// handle, or those of an array, from before the call.
+// hook is what the wrapper of a function does in addition to recording that the call begins and ends: C statements that use the parameter
+// names of the MPI standard. A status that the program ignores is replaced by a real one. "saved" has the requests from before the call.
 //
-// Arguments are the library's to judge: what it did not take, the recorder does not look at. So before may only note handles
-// from pointers that can be null; entered and after come where the call succeeded, or where the condition taken holds;
-// failed is for the other calls, and logged for all. What entered writes has the time of the call's begin.
+// Only the MPI library checks arguments, so a hook does not read those of a call that failed. before runs ahead of the call and may only
+// copy handles. entered and after run after the call if the condition taken holds, failed if it does not, logged always. Events of entered
+// have the time at which the call began.
 type hook struct{ before, entered, after, failed, logged, taken string }
 
-// succeeded is the condition of hooks that have none.
+// succeeded is the condition of a hook that does not name one.
 const succeeded = "rc == MPI_SUCCESS"
 
-// completes is that of receives: a message longer than its buffer has come all the same.
+// completes is the condition of receives: a message that was longer than its buffer (MPI_ERR_TRUNCATE) was received too.
 const completes = "cr_taken(rc, NULL)"
 
-// withLog adds what the receive log does.
+// withLog adds the statements that write the receive log.
 func (h hook) withLog(p *prototype, id int) hook {
 	h.logged = logHook(p, id)
 	if h.taken == "" {
@@ -31,7 +30,7 @@ func (h hook) withLog(p *prototype, id int) hook {
 	return h
 }
 
-// hookOf returns the hook of a function; most have none.
+// hookOf returns the hook of a function. Most functions do not have one.
 func hookOf(p *prototype) hook {
 	name := strings.TrimSuffix(p.name, "_c")
 	if h, ok := pointToPoint[name]; ok {
@@ -58,7 +57,7 @@ func hookOf(p *prototype) hook {
 	}
 	switch name {
 	case "Comm_free", "Comm_disconnect":
-		return hook{ // after the call another thread may have its handle
+		return hook{ // before: as soon as the call has freed the handle, another thread may get the same one
 			before: "const uint64_t old_comm = cr_comm_gone(comm);",
 			failed: "if (old_comm)\n\t\t\tcr_comm_is(*comm, old_comm);",
 		}
@@ -67,7 +66,7 @@ func hookOf(p *prototype) hook {
 	case "Comm_idup", "Comm_idup_with_info":
 		return hook{after: "cr_comm_later(*request, comm, newcomm_at, from);"}
 	case "Comm_get_parent":
-		return hook{} // not a new one
+		return hook{} // it returns the same communicator again
 	}
 	old := ""
 	for _, q := range p.params {
@@ -85,11 +84,12 @@ func hookOf(p *prototype) hook {
 	return hook{}
 }
 
-// agreed are the calls for whose new communicator all members of the old one have to come. Others need a group of them alone, or two groups.
+// agreed are the functions that are collective over the old communicator. Others that make one involve a group of its members, or two
+// groups.
 var agreed = strings.Fields("Comm_dup Comm_dup_with_info Comm_split Comm_split_type Comm_create Cart_create Cart_sub " +
 	"Graph_create Dist_graph_create Dist_graph_create_adjacent")
 
-// agreement is the hook of a call that makes what all members of a communicator have to agree on.
+// agreement is the hook of a function that makes a communicator or window and is collective over comm.
 func agreement(comm, made string) hook {
 	return hook{entered: "cr_coll_begin();", after: "cr_coll_end(CR_CREATE, " + comm + ", CR_NO_ROOT, 0, 0);\n\t\t" + made}
 }
@@ -126,7 +126,7 @@ var pointToPoint = map[string]hook{
 	"Cancel":            {after: "cr_cancel(*request);"},
 }
 
-// inStatus is the condition of calls that complete several requests: the statuses tell which of them.
+// inStatus is the condition of calls that complete several requests. If one of those failed, the statuses have their error codes.
 const inStatus = "rc == MPI_SUCCESS || cr_in_status(rc)"
 
 const (
@@ -141,8 +141,8 @@ var (
 	some       = hook{after: "for (int i = 0; i < *outcount && i < incount; i++) if (cr_taken(rc, &array_of_statuses[i])) cr_completed(saved[array_of_indices[i] - from], &array_of_statuses[i]);", taken: inStatus}
 )
 
-// ready is the hook of a call that gives some partitions of a message to MPI. Another thread may see the message done before
-// the call returns, so they are counted before it.
+// ready is the hook of MPI_Pready and the like, which mark partitions of a message as ready. They are counted before the call, because
+// another thread may complete the message before the call returns.
 func ready(partitions string) hook {
 	return hook{
 		before:  "uint64_t last[6] = {0};\n\tcr_ready(request, " + partitions + ", last);",
@@ -151,16 +151,16 @@ func ready(partitions string) hook {
 	}
 }
 
-// collective is an operation with the bytes that a member sends and receives: what the library would move if everybody sent
-// to everybody concerned, itself included, as Score-P counts them. A member of an all-to-all operation whose data are in the
-// receive buffer already (MPI_IN_PLACE) sends what it receives there: without bytes nobody would wait for it.
+// collective describes an operation. sent and received are C expressions of a member's bytes, as Score-P counts them: what would move if
+// every member sent directly to every other, itself included. With MPI_IN_PLACE in an all-to-all operation a member sends as much as it
+// receives: with 0 bytes no other member would seem to wait for it.
 type collective struct {
-	operation      string // number in OTF2
+	operation      string // OTF2's OTF2_CollectiveOp
 	root           bool
 	sent, received string
 }
 
-// hook is that of a call that does the operation, at once or later.
+// hook returns the hook of a function that does the operation at once, or starts or prepares it (later).
 func (c *collective) hook(p *prototype, later bool) hook {
 	root := "CR_NO_ROOT"
 	if c.root {
@@ -196,8 +196,8 @@ var collectives = map[string]*collective{
 	"Reduce_scatter_block": {"16", false, "cr_peers(comm) * cr_bytes(recvcount, datatype)", "cr_peers(comm) * cr_bytes(recvcount, datatype)"},
 }
 
-// neighbourhood is an operation of each process with its neighbours alone, with the bytes to and from neighbour k. OTF2 has no
-// number for it, and nobody waits for all others in it: it is what the MPI standard defines it by, a message for each neighbour.
+// neighbourhood is a collective on a topology, with the bytes to and from neighbour k. OTF2 does not have these operations, and a process
+// waits for its neighbours only. So it is recorded as the messages to and from each neighbour, by which the MPI standard defines it.
 type neighbourhood struct{ sent, received string }
 
 func (n *neighbourhood) hook(p *prototype, later bool) hook {
@@ -232,7 +232,7 @@ const (
 	oneBytes    = "cr_bytes(1, datatype)"
 )
 
-// rma is the hook of an operation: it begins when it is called, and is done after a synchronisation of its window.
+// rma is the hook of a one-sided operation. It begins when it is called and is complete after the next synchronisation of its window.
 func rma(what, sent, received string) hook {
 	return hook{entered: fmt.Sprintf("cr_rma(%s, win, target_rank, %s, %s);", what, sent, received)}
 }
@@ -241,7 +241,7 @@ func rmaRequest(what, sent, received string) hook {
 	return hook{after: fmt.Sprintf("cr_rma_later(*request, %s, win, target_rank, %s, %s);", what, sent, received)}
 }
 
-// oneSided are the operations on windows and what synchronises them.
+// oneSided are the hooks of one-sided operations and of window synchronisation.
 var oneSided = map[string]hook{
 	"Win_free": {
 		before: "struct window *const old_win = cr_win_gone(win);", entered: "cr_win_freeing(old_win);", after: "cr_win_freed(old_win);", failed: "cr_win_stays(old_win);",
@@ -270,7 +270,7 @@ var oneSided = map[string]hook{
 	"Win_test":     {after: "if (*flag) cr_epoch_over(RMA_NOTIFIED, win, EPOCH_EXPOSURE);"},
 }
 
-// onFiles are the calls on files that move no data.
+// onFiles are the hooks of file functions that do not transfer data.
 var onFiles = map[string]hook{
 	"File_open": {before: "cr_clear_stack();", after: "cr_file_opened(comm, filename, filename_length, amode, *fh);"},
 	"File_close": {
@@ -284,10 +284,10 @@ var onFiles = map[string]hook{
 	"File_sync":        blockingIO("FILE_FLUSH | FILE_COLLECTIVE", "-1", "0", "NULL"),
 }
 
-// fileData are the names of the calls that read and write.
+// fileData matches the names of functions that read or write a file.
 var fileData = regexp.MustCompile(`^File_(i?)(read|write)(_at)?(_all|_shared|_ordered)?(_begin|_end)?$`)
 
-// blockingIO is the hook of an operation that is done when its call ends.
+// blockingIO is the hook of a file operation that is complete when its call returns.
 func blockingIO(what, offset, bytes, status string) hook {
 	return hook{
 		before:  "struct cr_io io = {0};",
@@ -296,7 +296,7 @@ func blockingIO(what, offset, bytes, status string) hook {
 	}
 }
 
-// dataHook returns the hook of a call that reads or writes, from what fileData finds in its name.
+// dataHook returns the hook of a function that reads or writes; name has the matches of fileData.
 func dataHook(name []string) hook {
 	if name[5] == "_end" {
 		return hook{after: "cr_io_end(cr_io_joined(fh), status);"}

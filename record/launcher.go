@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// kind is an MPI library.
+// kind is an implementation of MPI.
 type kind int
 
 const (
@@ -31,16 +31,16 @@ func (k kind) String() string { return [...]string{"an unknown MPI library", "Op
 // ErrProgram says that the program cannot be recorded.
 var ErrProgram = errors.New("no program that can be recorded")
 
-// ProgramAt returns the place in a command of the MPI program: what is before it is its launcher, what is after it its arguments.
+// ProgramAt returns the index of the MPI program in a command. The launcher and its options precede it, the program's arguments follow.
 func ProgramAt(ctx context.Context, command []string) (int, error) {
 	i, _, err := programAt(ctx, command)
 	return i, err
 }
 
-// programAt returns the place of a word of a command that is a program with a dynamic MPI library, and which library that is. The
-// dynamic linker is asked, because the library may be one of a library's.
+// programAt returns the index of the first word that is a program linked to an MPI library, and which library. It asks ldd, because the MPI
+// library may be a dependency of another library.
 func programAt(ctx context.Context, command []string) (at int, k kind, err error) {
-	var missing error // a path that is none, where no program is found
+	var missing error // a file that does not exist, for the error if no program is found
 	l, launches := launcherOf(ctx, command)
 	for i, arg := range command {
 		path, err := exec.LookPath(arg)
@@ -65,7 +65,7 @@ func programAt(ctx context.Context, command []string) (at int, k kind, err error
 		"A statically linked program cannot be recorded; for a script that starts one, give --cc", ErrProgram, strings.Join(command, " "))
 }
 
-// libraryOf tells the MPI library in the output of ldd.
+// libraryOf returns the MPI library that the output of ldd names.
 func libraryOf(ldd string) kind {
 	for line := range strings.Lines(ldd) {
 		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -79,7 +79,7 @@ func libraryOf(ldd string) kind {
 	return unknownMPI
 }
 
-// launcher is how ranks are started, which decides how they get their environment.
+// launcher is the kind of command that starts the ranks. It decides how they get environment variables.
 type launcher int
 
 const (
@@ -89,20 +89,20 @@ const (
 	srun
 )
 
-// starters run the command that follows their options: what they start may be a launcher.
+// starters are programs that run the command after their options. That command may be a launcher.
 var starters = []string{"env", "ionice", "nice", "nohup", "numactl", "salloc", "setsid", "stdbuf", "taskset", "time", "timeout"}
 
-// launcherOf returns how a command starts ranks, and where in it the launcher is.
+// launcherOf returns the launcher of a command and its index.
 func launcherOf(ctx context.Context, command []string) (l launcher, at int) {
 	for at, word := range command {
 		base := filepath.Base(word)
 		switch {
-		case strings.Contains(word, "="): // a variable of env
+		case strings.Contains(word, "="): // an assignment for env
 		case base == "srun":
 			return srun, at
 		case strings.HasPrefix(base, "mpirun"), strings.HasPrefix(base, "mpiexec"), base == "orterun", base == "prterun":
 			b, err := exec.CommandContext(ctx, word, "--version").CombinedOutput()
-			for _, name := range [...]string{"HYDRA", "hydra", "Intel(R) MPI"} { // they take the same options
+			for _, name := range [...]string{"HYDRA", "hydra", "Intel(R) MPI"} { // they take the same options as Hydra
 				if err == nil && strings.Contains(string(b), name) {
 					return hydra, at
 				}
@@ -115,17 +115,17 @@ func launcherOf(ctx context.Context, command []string) (l launcher, at int) {
 	return noLauncher, 0
 }
 
-// variables are what processes get in their environment, names and values.
+// variables are environment variables of the processes: names and values.
 type variables [][2]string
 
-// text adds a variable, if there is a text for it.
+// text adds a variable unless its text is empty.
 func (v *variables) text(name, text string) {
 	if text != "" {
 		*v = append(*v, [2]string{name, text})
 	}
 }
 
-// number adds one whose value is a number, if that is more than 0.
+// number adds a variable with a number unless that is 0 or less.
 func (v *variables) number(name string, n int64) {
 	if n > 0 {
 		v.text(name, strconv.FormatInt(n, 10))
@@ -141,14 +141,15 @@ func (v variables) value(name string) string {
 	return ""
 }
 
-// preload is the variable with the libraries that the dynamic linker loads first.
+// preload names the libraries that the dynamic linker loads first.
 const preload = "LD_PRELOAD"
 
-// withEnvironment returns the command, whose launcher is the word number at, with what gives the ranks, and only them, the variables.
+// withEnvironment returns the command (the launcher is word at) with options that set vars for the ranks only, and env, the variables that
+// the command itself must have.
 func withEnvironment(ctx context.Context, l launcher, at int, command []string, vars variables) (args, env []string) {
 	var extra []string
 	before, command := command[:at], command[at:]
-	for _, word := range before { // env LD_PRELOAD=... mpirun: what the ranks get takes its place
+	for _, word := range before { // env LD_PRELOAD=... mpirun: vars replace this value, so they include it
 		if own, ok := strings.CutPrefix(word, preload+"="); ok {
 			vars = append(variables{{preload, own + ":" + vars.value(preload)}}, slices.DeleteFunc(slices.Clone(vars), func(v [2]string) bool { return v[0] == preload })...)
 		}
@@ -160,7 +161,7 @@ func withEnvironment(ctx context.Context, l launcher, at int, command []string, 
 		case hydra:
 			extra = append(extra, "-genv", v[0], v[1])
 		case srun:
-			if strings.ContainsAny(v[1], `,'"`) { // which srun does not take as they are: it has it in its own environment
+			if strings.ContainsAny(v[1], `,'"`) { // srun cannot quote these in --export: it passes such a variable on from its own environment
 				extra, env = append(extra, v[0]), append(env, v[0]+"="+v[1])
 				continue
 			}
@@ -171,7 +172,7 @@ func withEnvironment(ctx context.Context, l launcher, at int, command []string, 
 	}
 	if l == srun {
 		args, command = slices.Concat(before, command[:1]), command[1:]
-		for more := true; more; { // of a heterogeneous job each program has options of its own
+		for more := true; more; { // each program of a heterogeneous job has its own --export
 			part, end := command, slices.Index(command, ":")
 			if more = end >= 0; more {
 				part, command = command[:end+1], command[end+1:]
@@ -182,23 +183,24 @@ func withEnvironment(ctx context.Context, l launcher, at int, command []string, 
 	}
 	args = slices.Concat(before, command[:1], extra)
 	for i, word := range command[1:] {
-		if strings.HasPrefix(word, preload+"=") || command[i] == preload && l == hydra { // the command's own, which would win
+		if strings.HasPrefix(word, preload+"=") || command[i] == preload && l == hydra { // the command's own would override ours
 			word += ":" + vars.value(preload)
-		} else if word == preload && command[i] == "-x" { // that of the launcher, which is part of the value
+		} else if word == preload && command[i] == "-x" { // -x LD_PRELOAD passes on the launcher's value, which ours includes
 			word += "=" + vars.value(preload)
 		}
-		if args = append(args, word); word == ":" && l == openMPILauncher { // another program: -x is for one alone
+		if args = append(args, word); word == ":" && l == openMPILauncher { // -x holds for one program only
 			args = append(args, extra...)
 		}
 	}
 	return args, env
 }
 
-// exporting gives a program of srun, with the options before it, the variables. Its option may be there already: what that says stays.
+// exporting returns the options, program and arguments of an srun command with an --export that adds vars. An existing --export, or
+// SLURM_EXPORT_ENV, is extended.
 func exporting(ctx context.Context, words []string, vars string) []string {
 	const option = "--export"
 	program, err := ProgramAt(ctx, words)
-	for i := 0; err != nil && i <= len(words); i++ { // a script, or a program that loads its library: a word that can be run, and is no option's value
+	for i := 0; err != nil && i <= len(words); i++ { // else the first executable word that is not an option's value
 		program = i
 		if i < len(words) && (i == 0 || !strings.HasPrefix(words[i-1], "-") || strings.Contains(words[i-1], "=")) {
 			_, err = exec.LookPath(words[i])
@@ -225,7 +227,7 @@ func exporting(ctx context.Context, words []string, vars string) []string {
 	return slices.Concat(words[:at], []string{option + "=" + value}, words[end:])
 }
 
-// findCompiler returns the compiler wrapper of an MPI library.
+// findCompiler returns the compiler wrapper of an MPI library, or ErrCompiler.
 func findCompiler(ctx context.Context, k kind) (string, error) {
 	names := []string{"mpicc", "mpicc.openmpi", "mpicc.mpich"}
 	if k == mpich {
@@ -247,8 +249,7 @@ func findCompiler(ctx context.Context, k kind) (string, error) {
 		ErrCompiler, k, strings.Join(names, ", "))
 }
 
-// compiled returns the library that compile makes with cc or, where that is "", with the compiler wrapper of the MPI library of
-// the command's program.
+// compiled calls compile with cc. If cc is "", it finds the compiler wrapper of the MPI library that the command's program uses.
 func compiled(ctx context.Context, compile func(ctx context.Context, cc, folder string) (string, error), cc string, command []string, cache string) (string, error) {
 	if queue := filepath.Base(command[0]); slices.Contains([]string{"sbatch", "qsub", "bsub"}, queue) {
 		return "", fmt.Errorf("%w: %s puts a job into the queue and ends before that begins: write coppice record before srun or mpirun in the script, or see coppice plan record", ErrProgram, queue)
@@ -268,7 +269,8 @@ func compiled(ctx context.Context, compile func(ctx context.Context, cc, folder 
 	return compile(ctx, cc, cache)
 }
 
-// loads reports whether a command has a program that loads libraries while it runs, or a script for one, such as Python.
+// loads reports whether a word of a command is a program that can load libraries at run time (it or a library of it calls dlopen), or a
+// script for one.
 func loads(ctx context.Context, command []string) bool {
 	l, launches := launcherOf(ctx, command)
 	for i, arg := range command {
@@ -292,7 +294,7 @@ func loads(ctx context.Context, command []string) bool {
 	return false
 }
 
-// interpreterOf returns the program that runs a script, "" for what is none.
+// interpreterOf returns the interpreter that the first line of a script names; "" if path is not a script.
 func interpreterOf(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -323,7 +325,7 @@ func opens(path string) bool {
 	return slices.ContainsFunc(list, func(s elf.ImportedSymbol) bool { return s.Name == "dlopen" })
 }
 
-// likely returns the MPI library of a program that does not name one: its launcher's, or the only one there is a compiler for.
+// likely guesses the MPI library of a program that loads it at run time: that of its launcher, or the only one with a compiler wrapper.
 func likely(ctx context.Context, command []string) (kind, error) {
 	switch l, _ := launcherOf(ctx, command); l {
 	case openMPILauncher:

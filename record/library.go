@@ -23,7 +23,7 @@ import (
 //go:embed runtime/*.c runtime/*.h posix/*.c pthreads/*.c replayer/*.c replayer/*.h
 var runtime embed.FS
 
-// product is a library that is made: from which sources, next to the wrappers.
+// product is a library to compile: its name, the generator of its wrappers, and patterns of its other sources.
 type product struct {
 	name     string
 	generate func(header string) ([]string, error)
@@ -40,14 +40,14 @@ var (
 // ErrCompiler says that the MPI library's C compiler wrapper cannot be used.
 var ErrCompiler = errors.New("the recorder is made with the compiler of the program's MPI library, and that does not work")
 
-// Parts of the recorder that are between the program and the C library. Without them, what they record does not pass the recorder.
+// Parts of the recorder that intercept functions of the C library. They are only added on demand.
 const (
 	partFiles   = "posix"
 	partThreads = "pthreads"
 )
 
-// Library returns the path of the recorder for the MPI library that the compiler wrapper cc (mpicc) belongs to, with these parts. It is
-// compiled once and kept in folder, under a name that depends on sources, header and compiler, until it was not used for a month.
+// Library returns the path of the recorder for the MPI library of the compiler wrapper cc (mpicc), with optional parts. It compiles the
+// recorder unless folder has one whose sources, mpi.h and compiler are the same. Files that were not used for a month are removed.
 func Library(ctx context.Context, cc, folder string, parts ...string) (string, error) {
 	p := recorder
 	for _, part := range parts {
@@ -57,7 +57,7 @@ func Library(ctx context.Context, cc, folder string, parts ...string) (string, e
 	return p.library(ctx, cc, folder)
 }
 
-// ReplayLibrary returns the path of the library that answers a program's MPI calls from a receive log.
+// ReplayLibrary returns the path of the library that answers a program's MPI calls from a receive log. It is cached as Library is.
 func ReplayLibrary(ctx context.Context, cc, folder string) (string, error) {
 	return replayer.library(ctx, cc, folder)
 }
@@ -81,10 +81,10 @@ func (m *product) library(ctx context.Context, cc, folder string) (string, error
 	sources := make(map[string]string)
 	h := sha256.New()
 	for i, text := range wrappers {
-		sources[fmt.Sprintf("0wrappers%d.c", i)] = text // first, because they take longest
+		sources[fmt.Sprintf("0wrappers%d.c", i)] = text // sorts first, because these take longest to compile
 		fmt.Fprintf(h, "%x\n", sha256.Sum256([]byte(text)))
 	}
-	shared := sha256.New() // what all objects depend on
+	shared := sha256.New() // hash of what every object file depends on
 	fmt.Fprintf(io.MultiWriter(h, shared), "%s\n%s\n%s\n%s\n", cc, version, header, compileFlags)
 	for _, pattern := range m.sources {
 		paths, err := fs.Glob(runtime, pattern)
@@ -116,17 +116,17 @@ func (m *product) library(ctx context.Context, cc, folder string) (string, error
 	return path, err
 }
 
-// unused is how long a recorder and its parts stay in the cache after their last use.
+// unused is how long files stay in the cache after their last use.
 const unused = 30 * 24 * time.Hour
 
-// used reports whether a file of the cache is there, and notes that it is used now. In a cache that others own it stays as it is.
+// used reports whether a file is in the cache, and sets its time of use. It ignores that it may not change the cache of another user.
 func used(path string) bool {
 	_, err := os.Stat(path)
 	_ = os.Chtimes(path, time.Time{}, time.Now())
 	return err == nil
 }
 
-// sweep removes recorders and parts of them that were not used for long, and what is left of builds that were killed.
+// sweep removes files of the cache that were not used for long, and what killed builds left.
 func sweep(folder string) {
 	list, _ := os.ReadDir(folder)
 	for _, e := range list {
@@ -138,7 +138,7 @@ func sweep(folder string) {
 	}
 }
 
-// header returns what mpi.h declares, and what Open MPI has of later standards.
+// header returns the preprocessed mpi.h and, if there is one, mpi-ext.h, in which Open MPI declares functions of later standards.
 func header(ctx context.Context, cc string) (string, error) {
 	arguments := []string{"-E", "-P", "-include", "mpi.h", "-include", "mpi-ext.h", "-x", "c", os.DevNull}
 	if text, err := output(ctx, cc, arguments...); err == nil {
@@ -147,7 +147,7 @@ func header(ctx context.Context, cc string) (string, error) {
 	return output(ctx, cc, slices.Delete(arguments, 4, 6)...)
 }
 
-// compile makes the shared library; it appears under its name complete or not at all. What all objects depend on is in shared.
+// compile makes the shared library at path and renames it into place when it is complete. shared is the hash of what all objects depend on.
 func compile(ctx context.Context, cc, folder, path string, sources map[string]string, shared []byte) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -173,12 +173,12 @@ func compile(ctx context.Context, cc, folder, path string, sources map[string]st
 	return os.Rename(library, path)
 }
 
-// compileFlags are those of all sources. The library is there when the program starts, so the memory of its threads is at fixed
-// places, which initial-exec makes use of.
+// compileFlags are the options for all sources. The library is loaded at program start, so its thread-local variables may use the faster
+// initial-exec model.
 var compileFlags = []string{"-std=gnu11", "-O2", "-fPIC", "-ftls-model=initial-exec", "-Wno-deprecated-declarations"}
 
-// compileFiles compiles the sources in work that are not headers, as many at once as there are processors. Objects stay in folder, under
-// names that depend on all that they are made of: recorders with other parts are made of the same ones.
+// compileFiles compiles the .c files in work, one per processor at a time. Object files stay in folder under a hash of all that they depend
+// on, so recorders with different parts share them.
 func compileFiles(ctx context.Context, cc, folder, work string, sources map[string]string, shared []byte) ([]string, error) {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(sources)), func(name string) bool { return !strings.HasSuffix(name, ".c") })
 	objects, errs := make([]string, len(names)), make([]error, len(names))
@@ -203,7 +203,7 @@ func compileFiles(ctx context.Context, cc, folder, work string, sources map[stri
 	return objects, errors.Join(errs...)
 }
 
-// output runs a compiler and returns what it prints.
+// output runs a compiler and returns its standard output, or ErrCompiler with its messages.
 func output(ctx context.Context, cc string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, cc, args...)
 	var errs strings.Builder

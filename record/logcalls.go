@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// logged says what the receive log has of a function, in C expressions over the parameters' names; docs/format/log.md
-// gives the meanings. The replay answers calls by the same table.
+// logged describes what the receive log has of a call, as C expressions over parameter names; docs/format/log.md gives the meanings. The
+// replay is generated from the same tables.
 type logged struct {
 	class                   byte // classCall, classLocal or classRefused
 	peer, tag, bytes, comm  string
 	peer2, tag2, request    string
-	data, buffer            string // statements that add the pieces of received data to d; the parameter that holds them
-	completes, makes, later bool   // completes requests; makes one; the data come when it completes
+	data, buffer            string // data: statements that add the pieces of received data to d; buffer: the parameter that receives them
+	completes, makes, later bool   // the call completes requests; makes a request; its data arrive when the request completes
 }
 
 const (
@@ -21,7 +21,8 @@ const (
 	classRefused = 'X'
 )
 
-// localPrefixes are of functions that need no other process: the library answers them in a replay too.
+// localPrefixes begin the names of functions that do not need other processes. They are not logged: in a replay the MPI library executes
+// them.
 var localPrefixes = [...]string{
 	"Type_", "Pack", "Unpack", "Op_", "Info_", "Status_", "Get_count", "Get_elements", "Get_address", "Get_version",
 	"Get_library_version", "Address", "Aint_", "Error_", "Errhandler_", "Add_error_", "Remove_error_", "Alloc_mem", "Free_mem", "Buffer_", "Keyval_",
@@ -31,7 +32,8 @@ var localPrefixes = [...]string{
 	"Is_thread_main", "Pcontrol", "Wtick",
 }
 
-// refusedPrefixes are of functions whose effects are not in their arguments.
+// refusedPrefixes begin the names of functions whose effects are not in their arguments, such as one-sided communication. A replay stops
+// there.
 var refusedPrefixes = [...]string{
 	"Win_", "File_", "Put", "Get", "Accumulate", "Rput", "Rget", "Raccumulate", "Fetch_and_op", "Compare_and_swap", "Grequest_",
 	"Psend_init", "Precv_init", "Pready", "Parrived", "Comm_spawn", "Session_", "Isendrecv", "Register_datarep",
@@ -41,7 +43,7 @@ func hasPrefix(name string, list []string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(name, s) })
 }
 
-// logOf returns what the log has of a function. One with outputs that are not understood is refused by the replay.
+// logOf returns what is logged of a function. A function with outputs of unknown form is classRefused.
 func logOf(p *prototype) logged {
 	name := strings.TrimSuffix(p.name, "_c")
 	switch {
@@ -69,7 +71,7 @@ func logOf(p *prototype) logged {
 	return l
 }
 
-// communicator returns the expression of the communicator that a function is called with, "" for none.
+// communicator returns the C expression of the communicator that a function is called on, "" if it is not called on one.
 func (p *prototype) communicator(name string) string {
 	if name == "Comm_free" || name == "Comm_disconnect" {
 		return "old_comm"
@@ -82,7 +84,7 @@ func (p *prototype) communicator(name string) string {
 	return ""
 }
 
-// understood reports whether all outputs of a function without buffers have a form in the log.
+// understood reports whether outputOf knows all outputs of a function.
 func (p *prototype) understood() bool {
 	return !slices.ContainsFunc(p.params, func(q param) bool {
 		pointer := q.array || strings.HasSuffix(q.ctype, "*")
@@ -103,7 +105,7 @@ var (
 	loggedISend = logged{peer: "dest", tag: "tag", bytes: sent, makes: true}
 )
 
-// loggedMessages are the functions of messages between two processes and of requests.
+// loggedMessages are point-to-point functions and those on requests.
 var loggedMessages = map[string]logged{
 	"Send": loggedSend, "Bsend": loggedSend, "Ssend": loggedSend, "Rsend": loggedSend,
 	"Isend": loggedISend, "Ibsend": loggedISend, "Issend": loggedISend, "Irsend": loggedISend,

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// outputOf returns the C statement that logs an output parameter: %d is for its number, and its name follows. It is "" for
-// one that is none, or that is not understood.
+// outputOf returns a format of the C statement that logs an output parameter; %d is for the parameter's index. It is "" for an input and
+// for an output of unknown form.
 func outputOf(q param) string {
 	if q.constant() {
 		return ""
@@ -40,14 +40,14 @@ func outputOf(q param) string {
 
 var logicals = map[string]bool{"flag": true, "weighted": true}
 
-// arrayLengths are the lengths of output arrays, by the arrays' names.
+// arrayLengths has, for the name of an output array, the parameter with its length.
 var arrayLengths = map[string]string{
 	"dims": "maxdims", "periods": "maxdims", "coords": "maxdims", "index": "maxindex", "edges": "maxedges",
 	"neighbors": "maxneighbors", "sources": "maxindegree", "sourceweights": "maxindegree", "destinations": "maxoutdegree",
 	"destweights": "maxoutdegree", "ranks2": "n",
 }
 
-// number returns the number of a parameter, -1 if there is none of the name.
+// number returns the index of the parameter with this name, -1 if there is none.
 func (p *prototype) number(name string) int {
 	for i := range p.params {
 		if p.params[i].name == name {
@@ -57,7 +57,7 @@ func (p *prototype) number(name string) int {
 	return -1
 }
 
-// logHook returns the statements that log a call, whose code is in rc. One that failed has nothing to check.
+// logHook returns the statements that log a call; rc is what it returned. Of a call that failed only rc is logged.
 func logHook(p *prototype, id int) string {
 	l := logOf(p)
 	if l.class == classLocal {
@@ -74,7 +74,7 @@ func logHook(p *prototype, id int) string {
 	return b.String()
 }
 
-// checked are the names of what a replay checks and their values.
+// checked returns the names and expressions of the values that a replay compares with those of the log.
 func (l logged) checked() [][2]string {
 	list := [][2]string{{"PEER", l.peer}, {"TAG", l.tag}, {"BYTES", l.bytes}, {"COMM", l.comm}, {"PEER2", l.peer2}, {"TAG2", l.tag2}, {"REQUEST", l.request}}
 	return slices.DeleteFunc(list, func(c [2]string) bool { return c[1] == "" })
@@ -91,12 +91,12 @@ func (l logged) checks() string {
 	return fmt.Sprintf("lg_checks(%s, (const int64_t[]){%s});", strings.Join(bits, " | "), strings.Join(values, ", "))
 }
 
-// outputs returns the statements for the outputs of a call that succeeded.
+// outputs returns the statements that log the outputs of a successful call.
 func (l logged) outputs(p *prototype) string {
 	name := strings.TrimSuffix(p.name, "_c")
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	found := "" // what a message or a status is found by
+	found := "" // condition under which there is a message or a status
 	if name == "Iprobe" || name == "Improbe" {
 		found = "if (*flag) "
 	}
@@ -130,7 +130,7 @@ func (l logged) outputs(p *prototype) string {
 	return strings.Join(list, "\n\t\t\t")
 }
 
-// request1 returns the statements for the request that a call makes.
+// request1 returns the statements that log the request that a call makes.
 func (l logged) request1(p *prototype, name string) string {
 	at := p.number("request")
 	if strings.HasPrefix(name, "Comm_idup") {
@@ -148,7 +148,7 @@ func (l logged) request1(p *prototype, name string) string {
 	return fmt.Sprintf("struct lg_data d = {0};\n\t\t\t%s\n\t\t\tlg_request(%d, *request, %s, &d, %d);", l.data, at, kind, max(p.number(l.buffer), 0))
 }
 
-// completed returns the statements for the requests that a call completes.
+// completed returns the statements that log the requests that a call completes.
 func completed(p *prototype, name string) string {
 	at := max(p.number("request"), p.number("array_of_requests"))
 	status := max(p.number("status"), p.number("array_of_statuses"))

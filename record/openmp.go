@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// gnuRuntime is the runtime of gcc and gfortran for OpenMP, which has no OMPT. That of LLVM has its functions too, with their versions.
+// gnuRuntime is the OpenMP runtime of gcc and gfortran. It does not implement OMPT. LLVM's runtime does, and exports the same functions
+// under the same versions.
 const gnuRuntime = "libgomp.so.1"
 
-// ompt is the function by which a runtime of OpenMP finds its tool.
+// ompt is the function that an OpenMP runtime calls to find its tool.
 const ompt = "ompt_start_tool"
 
-// openMPRuntime returns the library with OMPT that can take the place of GNU's runtime of OpenMP in the command's program: "" where the
-// program has no such runtime or another one, with the reason where there is no library for it.
+// openMPRuntime returns the path of an OMPT-capable library that can replace GNU's OpenMP runtime in the command's program. path is "" if
+// the program does not use GNU's runtime, or another one as well. If it does and cannot have a replacement, why gives the reason.
 func openMPRuntime(ctx context.Context, cc string, command []string) (path, why string) {
 	i, _, err := programAt(ctx, command)
 	if err != nil {
@@ -63,7 +64,7 @@ func openMPRuntime(ctx context.Context, cc string, command []string) (path, why 
 	return "", fmt.Sprintf("the program needs %s, which has no OMPT, and there is no libomp of LLVM to take its place", gnuRuntime)
 }
 
-// defines reports whether a program has a function that is linked into it, where it has a symbol table.
+// defines reports whether a program's symbol table has a function that is linked into it statically.
 func defines(path, function string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -74,7 +75,7 @@ func defines(path, function string) bool {
 	return slices.ContainsFunc(list, func(s elf.Symbol) bool { return s.Name == function && s.Section != elf.SHN_UNDEF })
 }
 
-// exported returns the functions that a library has for others.
+// exported returns the functions that a library exports.
 func exported(path string) ([]elf.Symbol, error) {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -85,7 +86,7 @@ func exported(path string) ([]elf.Symbol, error) {
 	return slices.DeleteFunc(list, func(s elf.Symbol) bool { return s.Section == elf.SHN_UNDEF }), err
 }
 
-// lacking names what the files call in GNU's runtime and another one has not, or has in another version.
+// lacking returns the functions of GNU's runtime that the files call and that has does not contain, or only in another version.
 func lacking(has []elf.Symbol, files []string) (missing []string) {
 	type versioned struct{ name, version string }
 	known := map[versioned]bool{}
@@ -94,7 +95,7 @@ func lacking(has []elf.Symbol, files []string) (missing []string) {
 	}
 	for _, path := range files {
 		f, err := elf.Open(path)
-		if err != nil { // such as linux-vdso, which is not a file
+		if err != nil { // for example linux-vdso
 			continue
 		}
 		list, _ := f.ImportedSymbols()

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Part is the part of a run that is recorded; the zero value is all of it. The environment has the same texts as the command line, but
-// for instants, see instant.
+// Part is the part of a run that is recorded. The zero value means all of it. The recorder gets the same texts by environment variables,
+// except for instants.
 type Part struct {
-	Ranks       string        // world ranks, as 0-15,20; others record nothing
-	Keep        int64         // bytes of the latest events of each process that are kept; 0: all
-	Functions   string        // instrumented functions that are recorded, patterns as solve*,!*_inner; "": all
-	Hang        time.Duration // a process in an MPI call of which none returned for so long has the recording written; 0: none
-	From, Until string        // instants: a time since MPI_Init, as 12s; NAME:N, the N-th time that a region begins, of Until ends; MPI_Pcontrol(LEVEL):N
+	Ranks       string        // world ranks such as 0-15,20; other processes do not record
+	Keep        int64         // bytes: only the latest events of each process are kept; 0: all
+	Functions   string        // patterns of instrumented functions to record, such as solve*,!*_inner; "": all
+	Hang        time.Duration // if no MPI call of a process returns for this long, the recording so far becomes an archive; 0: never
+	From, Until string        // instants: 12s after MPI_Init; NAME:N, the N-th time that a region begins (Until: ends); MPI_Pcontrol(LEVEL):N
 }
 
-// LeastKeep is the least that Part.Keep may be.
+// LeastKeep is the smallest Part.Keep other than 0, in bytes.
 const LeastKeep = 4 << 20
 
-// ErrPart says that what is to be recorded is not a part of a run.
+// ErrPart says that the values of a Part are not valid.
 var ErrPart = errors.New("not a part of a run")
 
 var (
@@ -30,7 +30,7 @@ var (
 	controlText = regexp.MustCompile(`^MPI_Pcontrol\((-?[0-9]{1,9})\)$`)
 )
 
-// environment returns the variables that tell the recorder.
+// environment returns the variables that pass the part to the recorder.
 func (p *Part) environment() (vars variables, err error) {
 	if p.Ranks != "" && !rankList.MatchString(p.Ranks) {
 		return nil, fmt.Errorf("%w: ranks %q: write 0-15,20", ErrPart, p.Ranks)
@@ -55,7 +55,7 @@ func (p *Part) environment() (vars variables, err error) {
 	return vars, nil
 }
 
-// instant makes what the recorder reads of an instant: time=NS, level=LEVEL:N or region=N:NAME.
+// instant converts the text of an instant to the recorder's form: time=NS, level=LEVEL:N or region=N:NAME.
 func instant(text string) (string, error) {
 	if d, err := time.ParseDuration(text); err == nil {
 		if d < 0 {

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// prototype is a function of the MPI library, as its mpi.h declares it.
+// prototype is the declaration of a function in mpi.h.
 type prototype struct {
 	name    string // without MPI_
-	extra   bool   // it has MPIX_ instead: what it does is in the standard, but in a later one than the library
+	extra   bool   // MPIX_ instead: Open MPI's name for a function of a later standard than it supports
 	returns string
 	params  []param
 }
 
-// param is a parameter by the name of the MPI standard.
+// param is a parameter. Names that differ between MPI libraries are changed to those of the MPI standard.
 type param struct {
 	ctype string // without const and without the name; arrays as pointers
 	name  string
@@ -30,11 +30,11 @@ var (
 	spaces      = regexp.MustCompile(`\s+`)
 )
 
-// errHeader says that the MPI library's header is not one that wrappers can be made for.
+// errHeader says that mpi.h declares no MPI functions that parsePrototypes finds.
 var errHeader = errors.New("no MPI functions in the preprocessed mpi.h")
 
-// parsePrototypes finds the functions of a preprocessed mpi.h, sorted by name. Those of the tools interface are
-// left out. Of extensions those are taken that prepare a request.
+// parsePrototypes returns the functions that a preprocessed mpi.h declares, sorted by name. It leaves out the tools interface (MPI_T_), and
+// all extensions (MPIX_) except those that prepare a persistent request.
 func parsePrototypes(header string) ([]prototype, error) {
 	found := make(map[string]prototype)
 	for _, m := range declaration.FindAllStringSubmatch(header, -1) {
@@ -71,7 +71,7 @@ func (p *prototype) symbol() string {
 	return "MPI_" + p.name
 }
 
-// extensions returns the lines that include what declares the extensions among some functions.
+// extensions returns the #include lines that the extensions in list need.
 func extensions(list []prototype) string {
 	if slices.ContainsFunc(list, func(p prototype) bool { return p.extra }) {
 		return "#include <mpi.h>\n#include <mpi-ext.h>\n"
@@ -104,7 +104,7 @@ func (p *prototype) has(name string) bool {
 	return slices.ContainsFunc(p.params, func(q param) bool { return q.name == name })
 }
 
-// operation returns the name of the blocking call that does what p does, and whether p does it later: it starts or prepares it.
+// operation returns the name of the blocking function of the same operation, and whether p only starts or prepares it.
 func (p *prototype) operation() (name string, later bool) {
 	name = strings.TrimSuffix(p.name, "_c")
 	if !p.has("request") {
@@ -119,7 +119,7 @@ func (p *prototype) operation() (name string, later bool) {
 	return name, false
 }
 
-// prepares reports whether p makes a request that is started later, as often as wanted.
+// prepares reports whether p makes a persistent request.
 func (p *prototype) prepares() bool {
 	return strings.HasSuffix(strings.TrimSuffix(p.name, "_c"), "_init")
 }

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// LogOptions say which processes write a receive log: R.log in folder logs of the output, see docs/format/log.md.
+// LogOptions say which processes write a receive log, to the file logs/RANK.log in the output; see docs/format/log.md.
 type LogOptions struct {
 	Ranks []int
-	Bytes int64 // most bytes of a log; 0: no limit
-	Wtime bool  // with the results of MPI_Wtime
+	Bytes int64 // most bytes of one log; 0: no limit
+	Wtime bool  // log the results of MPI_Wtime too
 }
 
 const logFolder = "logs"
 
-// ErrRank says that a receive log was asked for of a process that cannot be.
+// ErrRank says that a receive log was asked for of an invalid world rank.
 var ErrRank = errors.New("no world rank")
 
 // prepare makes the folder of the logs and returns the variables for the processes.
@@ -48,8 +48,8 @@ func (l *LogOptions) prepare(output string) (variables, error) {
 	return vars, written(os.MkdirAll(folder, 0o755))
 }
 
-// paths returns the logs that were written, and which are missing: the program has no such rank, or did not come to the
-// end of MPI_Init.
+// paths returns the logs that were written, and the ranks without one: the program does not have that rank, or the process did not complete
+// MPI_Init.
 func (l *LogOptions) paths(output string) (written []string, missing []int) {
 	for _, r := range l.Ranks {
 		name := filepath.Join(output, logFolder, strconv.Itoa(r)+".log")

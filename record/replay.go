@@ -17,52 +17,52 @@ import (
 
 // ReplayOptions say what to replay, how often and where to.
 type ReplayOptions struct {
-	Logs     []string // receive logs: a process each, all at once
+	Logs     []string // receive logs; one process for each, all at once
 	Command  []string // the program, without a launcher
-	Output   string   // folder of the vectors and of replay.json
+	Output   string   // folder of the vectors
 	Compiler string   // wrapper of the program's MPI library; "" to find it
 	Cache    string   // folder of compiled libraries
-	Repeat   int      // times; see steady
-	Yield    bool     // calls that wait give the processor away, as in a run with more processes than cores
-	PerNode  int      // replays of each log at once
-	Original []string // vectors of the recorded process to compare with, as CSV
+	Repeat   int      // number of repetitions; see steady
+	Yield    bool     // waiting calls yield the processor, as in a run with more processes than cores
+	PerNode  int      // processes that replay each log at once
+	Original []string // vectors (CSV) of normal runs to compare with; a folder stands for the file of the rank in it
 	Out, Err io.Writer
 }
 
-// Replay is the outcome of the replays of one log, as in replay.json.
+// Replay is the outcome of all replays of one log, as in replay.json.
 type Replay struct {
 	Log      string       `json:"log"`
 	Rank     int          `json:"rank"`
 	Size     int          `json:"size"`
 	End      string       `json:"end"`               // finalize, exit, abort; or differs, refused, damaged, cut, broken, killed
-	Message  string       `json:"message,omitempty"` // of the latter ones
+	Message  string       `json:"message,omitempty"` // explains the latter ones
 	Calls    int64        `json:"calls"`             // calls answered, MPI_Init included
 	Exit     int          `json:"exit"`
 	Vector   string       `json:"vector"` // CSV file
 	Segments int          `json:"segments"`
 	CPU      int64        `json:"cpuNs"`
 	Wall     int64        `json:"wallNs"`
-	AllCPU   []int64      `json:"allCpuNs"`   // sums of all replays, in the order of repetitions and copies
-	AllDelay []int64      `json:"allDelayNs"` // and for how long the program was ready to run and had no processor
+	AllCPU   []int64      `json:"allCpuNs"`   // sums of each replay, in the order of repetitions and copies
+	AllDelay []int64      `json:"allDelayNs"` // how long each replay was ready to run without a processor
 	Original []Comparison `json:"original,omitempty"`
 
-	vectors []Vector // of the replays that count
+	vectors []Vector // of the complete replays; without one, of the first that failed
 }
 
-// Comparison is the vector of a normal run next to that of the replay.
+// Comparison compares the vector of a normal run with that of the replay.
 type Comparison struct {
 	Vector   string  `json:"vector"`
 	Segments int     `json:"segments"`
-	Same     int     `json:"same"` // segments from the begin on that end with the same function
+	Same     int     `json:"same"` // leading segments that end with the same function
 	CPU      int64   `json:"cpuNs"`
-	Percent  float64 `json:"percent"` // how much more processor time the replay took
+	Percent  float64 `json:"percent"` // by how much the replay's processor time is longer
 }
 
 // Whole reports whether the replay went to the end of the recorded process.
 func (r *Replay) Whole() bool { return r.End == "finalize" || r.End == "exit" || r.End == "abort" }
 
-// RunReplay replays processes: each is the program, alone, with all of its MPI calls answered from a receive log. Memory: 32
-// bytes for each segment of each replay.
+// RunReplay replays processes: it runs the program without a launcher, and a library answers all MPI calls from a receive log. It needs 32
+// bytes of memory for each segment of each replay.
 func RunReplay(ctx context.Context, o ReplayOptions) ([]Replay, error) {
 	lib, err := compiled(ctx, ReplayLibrary, o.Compiler, o.Command, o.Cache)
 	if err != nil {
@@ -103,7 +103,7 @@ func readHeader(path string) (*receivelog.Header, error) {
 	return r.Header, r.Close()
 }
 
-// once replays every log PerNode times, all at once.
+// once replays every log PerNode times, all processes at once.
 func (o *ReplayOptions) once(ctx context.Context, lib string, list []Replay) error {
 	copies := max(o.PerNode, 1)
 	errs := make([]error, len(list)*copies)
@@ -129,7 +129,7 @@ func (o *ReplayOptions) once(ctx context.Context, lib string, list []Replay) err
 		r, e := &list[k/copies], &ends[k]
 		r.AllCPU, r.AllDelay = append(r.AllCPU, v.CPU()), append(r.AllDelay, delays[k])
 		switch {
-		case r.End != "" && !r.Whole(): // the first one that failed is told
+		case r.End != "" && !r.Whole(): // of several failures the first is reported
 			continue
 		case e.Whole():
 			r.vectors = append(r.vectors, v)
@@ -141,7 +141,7 @@ func (o *ReplayOptions) once(ctx context.Context, lib string, list []Replay) err
 	return nil
 }
 
-// finish writes the vector that the replays make.
+// finish combines the vectors of the replays and writes the result.
 func (r *Replay) finish(folder string) error {
 	v, totals := steady(r.vectors)
 	r.vectors = nil
@@ -166,7 +166,7 @@ func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k in
 		lib = before + ":" + lib
 	}
 	c.Env = append(os.Environ(), "LD_PRELOAD="+lib, "COPPICE_REPLAY_LOG="+log, "COPPICE_REPLAY_VECTOR="+base+".vec", "COPPICE_REPLAY_END="+base+".end",
-		"OMPI_MCA_ess_singleton_isolated=1", "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self") // Open MPI alone: no daemon, no network
+		"OMPI_MCA_ess_singleton_isolated=1", "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self") // Open MPI as a singleton: without a daemon and a network
 	if o.Yield {
 		c.Env = append(c.Env, "COPPICE_REPLAY_YIELD=1")
 	}
@@ -182,7 +182,7 @@ func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k in
 		return nil, 0, err
 	}
 	v, delay, err = readRows(base + ".vec")
-	if err != nil && !r.Whole() { // it did not begin
+	if err != nil && !r.Whole() { // it did not start
 		err = nil
 	}
 	_ = os.Remove(base + ".vec")
@@ -190,7 +190,7 @@ func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k in
 	return v, delay, err
 }
 
-// readEnd reads how the library in the program says that the replay ended.
+// readEnd reads the file in which the library says how the replay ended.
 func (r *Replay) readEnd(path string) error {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -211,7 +211,7 @@ func (r *Replay) readEnd(path string) error {
 	return err
 }
 
-// compare puts vectors of normal runs of the same process next to that of the replay. A folder stands for the file of the rank in it.
+// compare adds a Comparison for each of the paths.
 func (r *Replay) compare(paths []string) error {
 	if len(paths) == 0 || r.Vector == "" {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// generateReplay returns the C sources of the wrappers of all functions that mpi.h declares, for a replay.
+// generateReplay returns the C sources of the functions that answer MPI calls from a receive log, for all functions of mpi.h.
 func generateReplay(header string) ([]string, error) {
 	all, err := parsePrototypes(header)
 	if err != nil {
@@ -24,7 +24,7 @@ func generateReplay(header string) ([]string, error) {
 	return g.sources(), nil
 }
 
-// replayC makes the function under its two names.
+// replayC writes a function PMPI_x and its alias MPI_x.
 func (g *generator) replayC(p *prototype, id int) {
 	decl, args := p.parameters()
 	l := logOf(p)
@@ -47,7 +47,7 @@ func (g *generator) replayC(p *prototype, id int) {
 	g.line("\treturn rp_leave(rc);\n}\nint %s(%s) __attribute__((alias(\"P%s\")));\n", p.symbol(), decl, p.symbol())
 }
 
-// replayAnswer makes the body of a function that is answered: the checks, the memory for data, the outputs.
+// replayAnswer writes the body of a function that is answered from the log: checks, memory for data, outputs.
 func (g *generator) replayAnswer(p *prototype, l logged, id int) {
 	var at, forms, room []string
 	for _, q := range p.params {
@@ -97,7 +97,7 @@ func (g *generator) replayAnswer(p *prototype, l logged, id int) {
 	}
 }
 
-// replayCompletes tells the answer the requests and statuses of a call that completes some.
+// replayCompletes writes the assignments of the requests and statuses that a call completes.
 func (g *generator) replayCompletes(p *prototype, name string) {
 	q, length := p.request()
 	if q.array {
@@ -117,7 +117,7 @@ func (g *generator) replayCompletes(p *prototype, name string) {
 	}
 }
 
-// replaySpecial returns what few functions do besides: handles that end, and what new communicators are like.
+// replaySpecial returns additional statements of a few functions: they free handles, or set the topology of a new communicator.
 func replaySpecial(p *prototype, name string) (before, after []string) {
 	last := ""
 	if len(p.params) > 0 {
@@ -153,7 +153,7 @@ func replaySpecial(p *prototype, name string) (before, after []string) {
 
 func (q param) pointer() bool { return q.array || strings.HasSuffix(q.ctype, "*") }
 
-// form returns how an output of a parameter is stored.
+// form returns the constant for the type of an output parameter, FORM_NONE for an input.
 func (q param) form() string {
 	if !q.pointer() || q.constant() {
 		return "FORM_NONE"
@@ -179,8 +179,8 @@ func (q param) form() string {
 	return "FORM_NONE"
 }
 
-// replayFortran marks the bindings of Fortran, which go on to the profiling interface of C: what they call besides is not
-// the program's.
+// replayFortran writes the Fortran bindings, which call the library's own. Those call PMPI functions in C; rp_fortran marks that the
+// program did not make these calls itself.
 func (g *generator) replayFortran(p *prototype, id int) {
 	names := p.fortranParameters()
 	lower, args := strings.ToLower(p.symbol()), "void *"+strings.Join(names, ", void *")

@@ -22,66 +22,66 @@ import (
 	"github.com/coppice-hpc/coppice/trace/recording"
 )
 
-// Options say what to record and where.
+// Options say what Run records and where it writes.
 type Options struct {
 	Output   string        // folder of the archive: traces.otf2, traces.def, traces/
-	Command  []string      // launcher and program
-	Compiler string        // wrapper of the program's MPI library; "" to find it
+	Command  []string      // launcher, program and their arguments
+	Compiler string        // compiler wrapper of the program's MPI library; "" to find it
 	Cache    string        // folder of compiled recorders
-	Bytes    int64         // most bytes of the archive, of which every process has the same share; 0: no limit
-	Keep     bool          // keep the recording next to the archive
+	Bytes    int64         // most bytes of the archive, shared equally by the processes; 0: no limit
+	Keep     bool          // keep the recording after the archive is made
 	IO       bool          // record file I/O of POSIX and of C's streams
-	Part     Part          // what part of the run is recorded
-	CPUTime  bool          // write the processor time between calls: vectors/R.csv
-	Sites    int           // frames of the call site of each MPI call, innermost first, at most MaxSites; 0: none
-	Sample   time.Duration // of processor time of a thread from one sample of where it computes to the next; 0: none
-	Threads  string        // what is recorded of threads: none, openmp or all; "" as none
-	Counters []string      // of the processor and the kernel, at every enter and leave, by the names that perf gives them
+	Part     Part          // which part of the run
+	CPUTime  bool          // write the computation between MPI calls to vectors/RANK.csv
+	Sites    int           // most frames of the call site of each MPI call, innermost first, up to MaxSites; 0: none
+	Sample   time.Duration // processor time of a thread between samples of its call stack; 0: no samples
+	Threads  string        // ThreadsNone, ThreadsOpenMP or ThreadsAll; "" means none
+	Counters []string      // hardware and kernel counters read at every enter and leave, by their names in perf(1)
 	Log      LogOptions
 	Out, Err io.Writer
 }
 
-// Result is what a recording left.
+// Result is the outcome of a recording.
 type Result struct {
 	Archive   string // anchor file
 	Exit      int    // status of the command
 	Processes int
 	Logs      []string           // receive logs that were written
-	Unlogged  []int              // ranks that a log was asked for and that have none
+	Unlogged  []int              // ranks for which a log was asked but not written
 	Cut       map[int]string     // processes whose recordings have no MPI_Finalize, and why
-	Found     []trace.Diagnostic // what is missing or damaged besides
-	Uncounted map[int]string     // processes without some of the counters that were asked for, and why
-	Unopened  []int              // processes whose part of the run did not begin: nothing is recorded of them
-	Alone     []int              // processes of which threads were asked for and no parallel region was seen
-	Runtime   string             // library that was loaded in the place of GNU's runtime of OpenMP, "" for none
-	GNU       string             // why the program was left with that one, where there was nothing to take its place
+	Found     []trace.Diagnostic // what else is missing or damaged
+	Uncounted map[int]string     // processes that could not count all that was asked for, and why
+	Unopened  []int              // processes whose part of the run did not begin, so that nothing is recorded
+	Alone     []int              // processes for which threads were asked for but no parallel region was seen
+	Runtime   string             // library that replaced GNU's OpenMP runtime, "" for none
+	GNU       string             // why GNU's runtime was not replaced although the program uses it
 }
 
-// What Options.Threads may be.
+// Values of Options.Threads.
 const (
 	ThreadsNone   = "none"
 	ThreadsOpenMP = "openmp" // parallel regions of OpenMP, their barriers, locks and tasks
-	ThreadsAll    = "all"    // that, POSIX threads and what they wait for each other
+	ThreadsAll    = "all"    // that, POSIX threads, and their waits for each other
 )
 
-// MaxSites is the most frames that a call site has.
+// MaxSites is the most frames of a call site.
 const MaxSites = 32
 
-// rawFolder is where the processes write, inside of the output.
+// rawFolder is the folder in the output to which the processes write.
 const rawFolder = "recording"
 
-// ErrExists says that the output is there already.
+// ErrExists says that the output exists.
 var ErrExists = errors.New("exists already")
 
-// ErrCache says that recorders cannot be kept.
+// ErrCache says that the cache of compiled recorders cannot be written.
 var ErrCache = errors.New("the cache of recorders")
 
-// OutputError is an error of writing what the command line names as output.
+// OutputError is an error of writing a file that the command line names as output.
 type OutputError struct{ error }
 
 func (e *OutputError) Unwrap() error { return e.error }
 
-// written makes an error of writing an output one.
+// written wraps an error of writing as an OutputError; nil stays nil.
 func written(err error) error {
 	if err == nil {
 		return nil
@@ -92,8 +92,8 @@ func written(err error) error {
 // ErrNothing says that the command ended before anything was recorded.
 var ErrNothing = errors.New("nothing was recorded")
 
-// Run starts the command with the recorder in every rank, waits for it and makes the archive, also of a run that failed.
-// Once the command ran, the result has its status, also next to an error.
+// Run runs the command with the recorder in every rank, waits for it, and makes the archive, even if the run failed. If the command ran,
+// the result has its exit status, even if there is an error too.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	counters, err := countersText(o.Counters)
 	if err != nil {
@@ -182,7 +182,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(raw))
 		_ = os.Remove(filepath.Join(o.Output, logFolder))
-		_ = os.Remove(o.Output) // unless something else is in it
+		_ = os.Remove(o.Output) // fails if it contains something else
 		return &Result{Exit: exit}, err
 	}
 	r, err := Finish(o.Output, o.Keep)
@@ -194,13 +194,14 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, errors.Join(err, finishVectors(o.Output))
 }
 
-// began reports whether a process wrote to a recording.
+// began reports whether a process has written to a recording.
 func began(raw string) bool {
 	list, err := filepath.Glob(filepath.Join(raw, "*.def"))
 	return err == nil && len(list) > 0
 }
 
-// reason says why nothing was recorded, where the recorder left a note of that, or the command ended well.
+// reason explains why nothing was recorded: from the note that the recorder left, or because the command ended with status 0 without a
+// note.
 func reason(raw string, exit int) string {
 	b, err := os.ReadFile(filepath.Join(raw, "note"))
 	switch {
@@ -216,7 +217,7 @@ func reason(raw string, exit int) string {
 	return fmt.Sprintf(": it uses %s, another MPI library than that of the recorder; give --cc the compiler wrapper of that one", b)
 }
 
-// slots tells the flag that helps where Open MPI's launcher failed and may have refused to start more processes than there are cores.
+// slots returns a hint for an Open MPI launcher that failed, maybe because there were more processes than cores.
 func slots(ctx context.Context, command []string, exit int) string {
 	l, at := launcherOf(ctx, command)
 	if exit == 0 || l != openMPILauncher {
@@ -231,7 +232,7 @@ func slots(ctx context.Context, command []string, exit int) string {
 	return ""
 }
 
-// prepare makes the folder for the processes. An older archive or recording is never touched, nor one that begins at the same time.
+// prepare makes the folder for the processes. It fails if there is an older archive or recording, also one that begins at the same time.
 func prepare(output, raw string) error {
 	for _, name := range [...]string{"traces.otf2", "traces.def", "traces"} {
 		if _, err := os.Lstat(filepath.Join(output, name)); err == nil {
@@ -249,15 +250,15 @@ func prepare(output, raw string) error {
 	return written(os.WriteFile(filepath.Join(raw, recording.Marker), nil, 0o644))
 }
 
-// start runs the command to its end. An interrupt from the terminal reaches the command too, which is in the foreground; a
-// request to end is passed on, and that the terminal is gone. What was recorded until then is kept.
+// start runs the command and waits until it ends. SIGTERM and SIGHUP are passed on to it; an interrupt from the terminal reaches it anyway,
+// because it is in the foreground. What was recorded until then is kept.
 func start(args, env []string, o Options) (exit int, err error) {
 	c := exec.Command(args[0], args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, o.Out, o.Err
 	c.Env = append(os.Environ(), env...)
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	if err := c.Start(); err != nil {
@@ -272,7 +273,7 @@ func start(args, env []string, o Options) (exit int, err error) {
 		defer close(passed)
 		for s := range signals {
 			if s != os.Interrupt {
-				_ = c.Process.Signal(s) // it may have ended by now
+				_ = c.Process.Signal(s) // fails if it has ended
 			}
 		}
 	}()
@@ -283,7 +284,7 @@ func start(args, env []string, o Options) (exit int, err error) {
 	return status(err)
 }
 
-// status returns the exit status of a command as a shell has it: 128 and the number of the signal that ended it.
+// status returns the exit status of a command as a shell does: 128 plus the number of the signal that ended it.
 func status(err error) (exit int, _ error) {
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) {
@@ -295,7 +296,7 @@ func status(err error) (exit int, _ error) {
 	return ended.ExitCode(), nil
 }
 
-// Finish makes the archive of a recording whose processes have ended. What an earlier attempt left unfinished is made again.
+// Finish makes the archive of a recording whose processes have ended. It replaces an archive that an earlier attempt did not complete.
 func Finish(output string, keep bool) (*Result, error) {
 	raw, anchor := filepath.Join(output, rawFolder), filepath.Join(output, "traces.otf2")
 	if !recording.Is(raw) {
@@ -308,7 +309,7 @@ func Finish(output string, keep bool) (*Result, error) {
 	if _, err := os.Lstat(anchor); err == nil {
 		return nil, fmt.Errorf("%s: %w: the recording next to it was made an archive before", anchor, ErrExists)
 	}
-	// Without the anchor, which is written last, the rest is not an archive.
+	// The anchor file is written last: without it the other files are not a complete archive.
 	if err := errors.Join(os.RemoveAll(filepath.Join(output, "traces")), os.RemoveAll(filepath.Join(output, "traces.def"))); err != nil {
 		return nil, written(err)
 	}

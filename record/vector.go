@@ -18,18 +18,18 @@ import (
 	"github.com/coppice-hpc/coppice/internal/csvwriter"
 )
 
-// Vector is the computation of a process between its MPI calls, in program order: row i is what it did between call i and
-// call i+1, counted from 0, and the call that ended it.
+// Vector is the computation of a process between its MPI calls, in program order: segment i lies between call i and call i+1, counted from
+// 0.
 type Vector []Segment
 
-// Segment is one piece of computation.
+// Segment is the computation between two MPI calls.
 type Segment struct {
-	Function string // MPI function that ends it
+	Function string // MPI function that ends the segment
 	CPU      int64  // ns of processor time of the thread
-	Wall     int64  // ns that passed, without those in which the thread was ready to run and had no processor
+	Wall     int64  // ns of elapsed time, less the time in which the thread was ready to run and had no processor
 }
 
-// CPU returns the sum of the processor times in ns.
+// CPU returns the processor time of all segments in ns.
 func (v Vector) CPU() int64 {
 	var sum int64
 	for i := range v {
@@ -38,7 +38,7 @@ func (v Vector) CPU() int64 {
 	return sum
 }
 
-// Wall returns the sum of the times that passed in ns.
+// Wall returns the elapsed time of all segments in ns.
 func (v Vector) Wall() int64 {
 	var sum int64
 	for i := range v {
@@ -47,11 +47,11 @@ func (v Vector) Wall() int64 {
 	return sum
 }
 
-// steady makes one vector of several that a process wrote in repetitions of the same: of each segment the median of the processor
-// times, the lower one of two, and the least time that it was not on a processor. Other programs take processors from it, more in one
-// repetition than in another; what the program itself sleeps, or waits for a disk, is in all of them. Repetitions that call
-// something else than the one with the least processor time are left out. totals are the sums of those with the least and the most
-// processor time, with the same time off the processors; none for a single repetition.
+// steady combines the vectors of repetitions of the same process. A segment gets the median of the processor times (of an even number the
+// lower one of the two) plus the least time off the processor: other programs delay repetitions unequally, but sleeping and waiting for a
+// disk is in all of them. Repetitions with other calls than the one with the least processor time are ignored. totals are the sums of the
+// repetitions with the least and the most processor time, each with the combined time off the processor; there are none for a single
+// repetition.
 func steady(all []Vector) (v Vector, totals []total) {
 	if len(all) == 0 {
 		return nil, nil
@@ -65,7 +65,7 @@ func steady(all []Vector) (v Vector, totals []total) {
 		off := int64(math.MaxInt64)
 		for k, x := range all {
 			cpu[k] = x[i].CPU
-			off = min(off, max(x[i].Wall-x[i].CPU, 0)) // two clocks are read one after the other
+			off = min(off, max(x[i].Wall-x[i].CPU, 0)) // the two clocks are not read at the same instant, so this may be negative
 		}
 		slices.Sort(cpu)
 		v[i].CPU = cpu[(len(cpu)-1)/2]
@@ -82,26 +82,26 @@ func steady(all []Vector) (v Vector, totals []total) {
 	return v, totals
 }
 
-// total is a row below the segments of a vector.
+// total is a row of a vector's CSV file that follows the segments.
 type total struct {
 	name      string
 	cpu, wall int64 // ns
 }
 
-// vectorMagic begins the files that recorder and replay write; rows of 24 bytes follow.
+// Files that recorder and replay write begin with vectorMagic. Function names follow, then rows of vectorRow bytes.
 const (
 	vectorMagic = "CPRVEC1\x00"
 	vectorRow   = 24
 )
 
-// ErrVector says that a file is not a computation vector.
+// ErrVector says that a file does not have a computation vector.
 var ErrVector = errors.New("no computation vector")
 
-// vectorHeader are the columns of a vector as CSV.
+// vectorHeader are the columns of a vector's CSV file.
 var vectorHeader = []string{"sequence", "function", "count", "cpu_ns", "wall_ns"}
 
-// readRows reads what a process wrote, and for how many ns it was ready to run and had no processor. A row that is cut at the end of
-// the file is left out.
+// readRows reads a file that a process wrote. delay is the total ns in which the process was ready to run and had no processor. An
+// incomplete last row is ignored.
 func readRows(path string) (v Vector, delay int64, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -127,7 +127,7 @@ func readRows(path string) (v Vector, delay int64, err error) {
 	return v, delay, nil
 }
 
-// handWritten are the functions whose wrappers are not made from mpi.h, by number from 4096.
+// handWritten are the functions whose wrappers are not generated. Their numbers begin at 4096.
 var handWritten = [...]string{"Init", "Init_thread", "Finalize", "Abort", "Pcontrol", "Wtime"}
 
 func functionName(names []string, f uint32) string {
@@ -143,8 +143,7 @@ func functionName(names []string, f uint32) string {
 	return "function " + strconv.Itoa(int(f))
 }
 
-// writeCSV writes a row for each segment, and one for all: its sequence is "sum", and its count the number of segments. More
-// totals follow, each by its name.
+// writeCSV writes a row for each segment, then a row "sum" whose count is the number of segments, then a row for each of totals.
 func (v Vector) writeCSV(to io.Writer, totals ...total) error {
 	w := csvwriter.New(to)
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
@@ -159,7 +158,7 @@ func (v Vector) writeCSV(to io.Writer, totals ...total) error {
 	return errors.Join(err, w.Error())
 }
 
-// ReadVector reads the vector of a recording or of a replay.
+// ReadVector reads the segments of a CSV file that a recording or replay wrote.
 func ReadVector(path string) (Vector, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -179,7 +178,7 @@ func ReadVector(path string) (Vector, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		if line == 1 || row[1] == "" { // a total
+		if line == 1 || row[1] == "" { // the row of a total
 			continue
 		}
 		cpu, err1 := strconv.ParseInt(row[3], 10, 64)
@@ -191,10 +190,10 @@ func ReadVector(path string) (Vector, error) {
 	}
 }
 
-// vectorFolder is where a recording has the vectors of its processes.
+// vectorFolder is the folder in the output with the vectors of a recording.
 const vectorFolder = "vectors"
 
-// finishVectors makes CSV files of what the processes of a recording wrote.
+// finishVectors converts the files of all processes to CSV.
 func finishVectors(output string) error {
 	list, err := filepath.Glob(filepath.Join(output, vectorFolder, "*.vec"))
 	if err != nil {

@@ -28,7 +28,7 @@ extern __attribute__((weak)) void coppice_region_end(void);
 			coppice_region_begin(name); \
 	} while (0)
 
-/* The name is for the reader of the program: what ends is the region begun last. */
+/* The name is only for readers: this ends the region that was begun last. */
 #define COPPICE_END(name) \
 	do { \
 		(void)(name); \

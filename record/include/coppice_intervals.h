@@ -18,7 +18,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-/* With -finstrument-functions a region would begin between the two messages, which then were no marker. */
+/* With -finstrument-functions a region would begin between the two messages, and they would not be a marker. */
 #if defined(__GNUC__)
 #define COPPICE_PLAIN_ __attribute__((no_instrument_function))
 #else

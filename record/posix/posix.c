@@ -15,15 +15,15 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#undef fread_unlocked /* macros of the headers */
+#undef fread_unlocked /* macros in some headers */
 #undef fwrite_unlocked
 
 /*
- * File I/O of the program: the functions of the C library that open, close, read and write files. What they return, and errno, is the
- * C library's. Its own calls do not come here: what fread reads is one operation, of fread.
+ * File I/O of the program: wrappers of functions of the C library. They return the library's results and errno. Calls inside of the C
+ * library do not come here, so fread is one operation.
  *
- * Recorded are regular files and block devices, which fstat tells once for a descriptor; files of the kernel, such as those in /proc, are
- * not. Nothing here takes memory by malloc or waits for a lock that this thread may have, because handlers of signals write too.
+ * Regular files and block devices are recorded; fstat decides once for each descriptor. Files of the kernel, such as those in /proc, are
+ * not. Signal handlers may do I/O, so nothing here calls malloc or waits for a lock that this thread may hold.
  */
 
 /* The functions, in the order of their numbers. */
@@ -40,7 +40,7 @@
 #define NUMBER(name, text) C_##name,
 enum { C_before_first = CALL_FIRST - 1, FUNCTIONS(NUMBER) };
 
-/* With checks of the compiler, programs call functions that the headers do not declare. */
+/* With _FORTIFY_SOURCE programs call functions that headers do not declare. */
 ssize_t __read_chk(int, void *, size_t, size_t);
 ssize_t __pread_chk(int, void *, size_t, off_t, size_t);
 ssize_t __pread64_chk(int, void *, size_t, off64_t, size_t);
@@ -54,11 +54,11 @@ ssize_t __getdelim(char **, size_t *, int, FILE *);
 int __fprintf_chk(FILE *, int, const char *, ...);
 int __vfprintf_chk(FILE *, int, const char *, va_list);
 
-/* Headers of older C libraries do not have these. */
+/* Missing in headers of older C libraries. */
 int close_range(unsigned, unsigned, int);
 void closefrom(int);
 
-/* The C library's functions, found when the recorder is loaded, because a signal handler must not look for them. */
+/* The C library's functions. They are looked up at load time, because a signal handler must not do that. */
 #define SYMBOLS(X) \
 	X(open) X(open64) X(openat) X(openat64) X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) X(creat) X(creat64) X(close) X(close_range) X(closefrom) X(dup) X(dup2) X(dup3) \
 	X(lseek) X(lseek64) X(read) X(__read_chk) X(write) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) X(pwrite) X(pwrite64) X(readv) X(writev) \
@@ -72,7 +72,7 @@ static inline void *found(void **at, const char *name) { return *at ? *at : (*at
 #define FIND(name) (void)REAL(name);
 __attribute__((constructor(101))) static void find(void) { SYMBOLS(FIND) }
 
-/* What a descriptor is; and its handles, NULL where none is known. Further ones are not looked at. */
+/* What each descriptor is, and its handles (NULL: not known). Greater descriptors are ignored. */
 #define DESCRIPTORS (1 << 16)
 enum { UNKNOWN, OTHER, REGULAR };
 enum { POSIX, ISOC };
@@ -100,7 +100,7 @@ HIDDEN void cr_posix_end(void)
 		cr_define(DEF_UNSEEN, body, sizeof body);
 }
 
-/* kind_of looks at a descriptor once. */
+/* kind_of examines a descriptor the first time. */
 static int kind_of(int fd)
 {
 	struct stat s;
@@ -110,7 +110,7 @@ static int kind_of(int fd)
 	int kind = table[fd].kind;
 	if (kind != UNKNOWN)
 		return kind;
-	if (fstat(fd, &s) != 0) /* it is not open */
+	if (fstat(fd, &s) != 0) /* not open */
 		return UNKNOWN;
 	kind = S_ISREG(s.st_mode) || S_ISBLK(s.st_mode) ? REGULAR : OTHER;
 	if (kind == REGULAR && fstatfs(fd, &where) == 0)
@@ -122,7 +122,7 @@ static int kind_of(int fd)
 	return kind;
 }
 
-/* OTF2's numbers of the ways in which a file is opened. */
+/* OTF2's flags for how a file is opened. */
 static uint64_t access_mode(int flags) { return (flags & O_ACCMODE) == O_RDONLY ? 0 : (flags & O_ACCMODE) == O_WRONLY ? 1 : 2; }
 static uint64_t creation(int f)
 {
@@ -135,7 +135,7 @@ static uint64_t status_flags(int f)
 		((f & O_SYNC) == O_DSYNC ? 32u : 0) | (f & O_DIRECT ? 64u : 0) | (f & O_NOATIME ? 128u : 0);
 }
 
-/* handle makes the handle of a descriptor, by the name that the kernel has for its file. */
+/* handle makes the handle of a descriptor, with the name of its file in /proc. */
 static struct file *handle(int fd, int interface, uint64_t how)
 {
 	char link[40], name[PATH_MAX];
@@ -147,7 +147,7 @@ static struct file *handle(int fd, int interface, uint64_t how)
 	return table[fd].of[interface] = cr_handle((interface == POSIX ? HANDLE_POSIX : HANDLE_ISOC) | how, name);
 }
 
-/* handle_of returns the handle of a descriptor, NULL where it is none of a file. One that was open before its first use is seen says so. */
+/* handle_of returns the handle of a descriptor, NULL if it is not a file. It marks one that was open before the recorder saw it. */
 static struct file *handle_of(int fd, int interface)
 {
 	if (kind_of(fd) != REGULAR)
@@ -159,7 +159,7 @@ static struct file *handle_of(int fd, int interface)
 	return handle(fd, interface, HANDLE_BEFORE | access_mode(flags) << 16 | status_flags(flags) << 32);
 }
 
-/* A call in hand: its file, none where it is not recorded. */
+/* The current call. file: NULL if it is not recorded. */
 struct call {
 	struct file *file;
 	struct cr_place from;
@@ -167,7 +167,7 @@ struct call {
 	uint64_t begun;
 };
 
-/* ours and theirs enclose what the recorder does, which leaves errno as it is. */
+/* ours and theirs enclose what the recorder does. They preserve errno. */
 static int ours(void)
 {
 	cr_inside = 1;
@@ -179,7 +179,7 @@ static void theirs(int error)
 	errno = error;
 }
 
-/* begin begins a call on an open file. Place is where the program calls. */
+/* begin begins a call on an open file. */
 static struct call begin(unsigned function, int fd, int interface, struct cr_place from)
 {
 	struct call c = {.from = from, .state = cr_call_state(from)};
@@ -194,7 +194,7 @@ static struct call begin(unsigned function, int fd, int interface, struct cr_pla
 	return c;
 }
 
-/* missed counts what is not recorded. */
+/* missed counts a call that is not recorded. */
 static void missed(unsigned what, int64_t moved)
 {
 	unseen[0]++;
@@ -202,7 +202,7 @@ static void missed(unsigned what, int64_t moved)
 		unseen[what & FILE_WRITE ? 2 : 1] += (uint64_t)moved;
 }
 
-/* moved ends a call that moves data, or makes sure of them. Bytes less than 0: it failed. Offset is -1 for none. */
+/* moved ends a call that transfers or flushes data. bytes is negative if it failed; offset is -1 for none. */
 static void moved(struct call c, unsigned what, int64_t offset, uint64_t asked, int64_t bytes)
 {
 	if (c.state == CALL_NOT)
@@ -222,7 +222,7 @@ static void moved(struct call c, unsigned what, int64_t offset, uint64_t asked, 
 	theirs(error);
 }
 
-/* total sums up the lengths of buffers, which the kernel has read before. */
+/* total returns the sum of the lengths of buffers. The kernel has read them already, so they are valid. */
 static uint64_t total(const struct iovec *v, int n)
 {
 	uint64_t sum = 0;
@@ -231,10 +231,10 @@ static uint64_t total(const struct iovec *v, int n)
 	return sum;
 }
 
-/* A child of vfork has the memory of the program, and descriptors of its own. */
+/* same_process: a child of vfork shares the program's memory, but has its own descriptors. */
 static int same_process(void) { return getpid() == process; }
 
-/* forget takes the handles of a descriptor that is about to be closed, or that was without a call seen. */
+/* forget removes and returns the handles of a descriptor that is about to be closed, or was closed unseen. */
 struct handles {
 	struct file *of[2];
 };
@@ -259,7 +259,7 @@ static void destroyed(struct handles h, int seen)
 		}
 }
 
-/* opening begins a call that opens a file. It is recorded when it is known what was opened. */
+/* opening begins a call that opens a file. opened decides whether it is recorded, when the file is known. */
 static struct call opening(struct cr_place from)
 {
 	struct call c = {.from = from, .state = cr_call_state(from)};
@@ -274,13 +274,13 @@ static struct call opening(struct cr_place from)
 	return c;
 }
 
-/* opened ends it. A call that failed is one that did nothing. */
+/* opened ends it. A call that failed is recorded without a file. */
 static void opened(struct call c, unsigned function, int fd, int interface, int flags)
 {
 	if (c.state == CALL_NOT && (fd < 0 || fd >= DESCRIPTORS || table[fd].kind == UNKNOWN || !cr_recording() || cr_inside))
 		return;
 	int error = ours();
-	struct handles old = forget(fd); /* of a descriptor that was closed without a call seen */
+	struct handles old = forget(fd); /* of a descriptor that was closed unseen */
 	int regular = fd >= 0 && kind_of(fd) == REGULAR;
 	if (c.state == CALL_RECORDED && (regular || fd < 0)) {
 		cr_call_enter(function, c.from, c.begun);
@@ -324,7 +324,7 @@ int __openat64_2(int at, const char *path, int flags) { OPEN(openat, flags, REAL
 int creat(const char *path, mode_t mode) { OPEN(creat, CREATED, REAL(creat)(path, mode)) }
 int creat64(const char *path, mode_t mode) { OPEN(creat, CREATED, REAL(creat64)(path, mode)) }
 
-/* closing begins a call that closes a descriptor, whether it is recorded or not. */
+/* closing begins a call that closes a descriptor, recorded or not. */
 static struct call closing(unsigned function, int fd, struct handles *h, struct cr_place from)
 {
 	struct call c = {.from = from, .state = CALL_NOT};
@@ -375,7 +375,7 @@ int close(int fd)
 	return rc;
 }
 
-/* copied ends a call that makes a second descriptor of a file. One that had this number before was closed by it. */
+/* copied ends a call that duplicates a descriptor. If fd was open before, the call has closed it. */
 static void copied(struct call c, int old, int fd, int flags)
 {
 	if (c.state == CALL_NOT)
@@ -405,7 +405,7 @@ static void copied(struct call c, int old, int fd, int flags)
 	theirs(error);
 }
 
-/* replaced forgets what a descriptor was before another one took its place, where no call is recorded. */
+/* replaced removes the handles of a descriptor that was closed or replaced by a call that is not recorded. */
 static void replaced(struct call c, int fd)
 {
 	if (c.state != CALL_NOT || fd < 0 || fd >= DESCRIPTORS || table[fd].kind == UNKNOWN || !cr_recording())
@@ -416,8 +416,8 @@ static void replaced(struct call c, int fd)
 	errno = error;
 }
 
-/* Descriptors that are closed together are not calls of files: their handles end. */
-#define ONLY_MARK 4 /* of flags: they are closed by exec */
+/* Closing a range is not recorded as a call; the handles end. */
+#define ONLY_MARK 4 /* of flags: close on exec only */
 int close_range(unsigned first, unsigned last, int flags)
 {
 	int rc = REAL(close_range)(first, last, flags);
@@ -444,7 +444,7 @@ int dup(int old) { COPY(dup, 0, old) }
 int dup2(int old, int fd) { COPY(dup2, 0, old, fd) }
 int dup3(int old, int fd, int flags) { COPY(dup3, flags, old, fd, flags) }
 
-/* sought ends a call that sets the position. Reached is less than 0 where it failed. */
+/* sought ends a call that sets the position. reached is negative if it failed. */
 static void sought(struct call c, int64_t offset, int whence, int64_t reached)
 {
 	if (c.state == CALL_NOT)
@@ -504,7 +504,7 @@ int fsync(int fd) { DATA(fsync, FILE_FLUSH, -1, 0, REAL(fsync)(fd)) }
 int fdatasync(int fd) { DATA(fdatasync, FILE_FLUSH, -1, 0, REAL(fdatasync)(fd)) }
 int sync_file_range(int fd, off64_t at, off64_t n, unsigned flags) { DATA(sync_file_range, FILE_FLUSH, at, 0, REAL(sync_file_range)(fd, at, n, flags)) }
 
-/* Streams. One without a descriptor is memory. */
+/* Streams. One without a descriptor is in memory. */
 static int descriptor(FILE *f)
 {
 	int error = errno, fd = f ? fileno(f) : -1;
@@ -512,7 +512,7 @@ static int descriptor(FILE *f)
 	return fd;
 }
 
-/* flags_of returns those of open that a mode of fopen stands for. */
+/* flags_of converts a mode of fopen to flags of open. */
 static int flags_of(const char *mode)
 {
 	int plus = mode && strchr(mode, '+') != NULL, rest = mode && strchr(mode, 'e') ? O_CLOEXEC : 0;
@@ -548,7 +548,7 @@ FOPEN(fopen64)
 FREOPEN(freopen)
 FREOPEN(freopen64)
 
-/* The descriptor keeps its handle: the stream has one of its own next to it. */
+/* The descriptor keeps its handle; the stream gets its own. */
 FILE *fdopen(int fd, const char *mode)
 {
 	struct call c = begin(C_fdopen, fd, POSIX, CR_PLACE);
@@ -587,7 +587,7 @@ size_t __fread_chk(void *p, size_t room, size_t size, size_t n, FILE *f) { STREA
 size_t fwrite(const void *p, size_t size, size_t n, FILE *f) { STREAM(fwrite, FILE_WRITE, REAL(fwrite)(p, size, n, f)) }
 size_t fwrite_unlocked(const void *p, size_t size, size_t n, FILE *f) { STREAM(fwrite, FILE_WRITE, REAL(fwrite_unlocked)(p, size, n, f)) }
 
-/* Lines and texts. At the end of a file nothing is moved. A line has the bytes up to its first zero. */
+/* Lines and texts. At the end of the file nothing is transferred. A line counts up to its first zero byte. */
 #define TEXT(function, type, what, does, asked, bytes) \
 	struct call c = begin(C_##function, descriptor(f), ISOC, CR_PLACE); \
 	type rc = does; \

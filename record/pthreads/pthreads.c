@@ -14,20 +14,20 @@
 #include <sys/syscall.h>
 
 /*
- * POSIX threads of the program: the functions of the C library that make threads, and those that wait for others. What they return,
- * and errno, is the C library's.
+ * POSIX threads of the program: wrappers of functions that create threads, and of those that wait for other threads. They return the C
+ * library's results and errno.
  *
- * A lock that is free is taken by the try of the C library, and nothing else is done: no clock is read and nothing is written. Only a call
- * that finds it taken is a wait. It is recorded when it is over, if it took long enough, so that short waits cost no events.
+ * A lock function first tries to take the lock. If it is free, nothing else is done. Only a call that finds it taken is a wait; it is
+ * recorded when it is over, and only if it took LEAST_WAIT.
  */
 
-/* The C library's functions. Those of conditions have an older version, which is another type's. */
+/* The C library's functions. Conditions have an older version with another type, so they are looked up by version. */
 #define SYMBOLS(X) \
 	X(pthread_create) X(pthread_join) X(pthread_timedjoin_np) X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock) \
 	X(pthread_mutex_unlock) X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock) X(pthread_rwlock_wrlock) \
 	X(pthread_rwlock_trywrlock) X(pthread_rwlock_timedwrlock) X(pthread_rwlock_unlock) X(pthread_spin_lock) X(pthread_spin_trylock) \
 	X(pthread_spin_unlock) X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_barrier_wait) X(sem_wait) X(sem_trywait) X(sem_timedwait)
-/* Those that glibc has since 2.30: they are called by programs that were made with it. */
+/* In glibc since 2.30; only programs that were compiled with it call them. */
 #define NEWER(X) X(pthread_mutex_clocklock) X(pthread_cond_clockwait) X(sem_clockwait)
 int pthread_mutex_clocklock(pthread_mutex_t *, clockid_t, const struct timespec *);
 int pthread_cond_clockwait(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
@@ -49,12 +49,12 @@ static inline void *found(void **at, const char *name) { return *at ? *at : (*at
 __attribute__((constructor(101))) static void find(void) { SYMBOLS(FIND) NEWER(FIND) }
 
 /*
- * Whose calls are recorded: those of the thread that loaded the recorder, of threads that the program made, and of those that have
- * events. Threads that the MPI library or a runtime of OpenMP makes for itself are not the program's, nor are calls of such a runtime.
+ * Whose calls are recorded: those of the thread that loaded the recorder, of threads that the program created, and of threads that have
+ * events. Threads of the MPI library or an OpenMP runtime are not the program's, nor are calls by such a runtime.
  */
 static _Thread_local int ours;
 
-/* of_runtime tells whether an address is one of a runtime of OpenMP, or of the recorder. */
+/* of_runtime returns whether an address is in an OpenMP runtime or in the recorder. */
 static int of_runtime(const void *address)
 {
 	static _Thread_local struct {
@@ -81,7 +81,7 @@ static int of_runtime(const void *address)
 
 static int of_program(void) { return ours || cr_mine || pthread_equal(pthread_self(), cr.first); }
 
-/* waits begins a wait, for a lock and with where the C library keeps whose it is, and tells whether it may be recorded. */
+/* waits begins a wait. owner: where the C library stores the lock's owner. It returns whether the wait may be recorded. */
 static int waits(unsigned construct, struct cr_place from, const volatile void *lock, const int *owner)
 {
 	int error = errno;
@@ -90,7 +90,7 @@ static int waits(unsigned construct, struct cr_place from, const volatile void *
 	return may;
 }
 
-/* waited ends a wait and tells whether it was recorded. */
+/* waited ends a wait and returns whether it was recorded. */
 static int waited(int may)
 {
 	if (!may)
@@ -101,15 +101,15 @@ static int waited(int may)
 	return recorded;
 }
 
-/* taken ends a wait for a lock. A lock whose owner died is taken too. */
+/* taken ends a wait for a lock. One whose owner died (EOWNERDEAD) was acquired too. */
 static void taken(int may, int rc, const volatile void *lock)
 {
 	if (waited(may) && (rc == 0 || rc == EOWNERDEAD))
 		cr_lock_acquired(THREAD_PTHREAD, (uintptr_t)lock);
 }
 
-/* given records that a lock is given away: one that was waited for, or that others wait for. Others may wait for the recorder's own, too:
- * to record that would take it again. Whose it is is found without a lock of the dynamic linker, for which others may wait with this one. */
+/* given records the release of a lock that this thread waited for, or that others wait for. Not if the recorder releases its own lock:
+ * recording would take it again. It must not wait for the dynamic linker's lock, whose holder may wait for this one. */
 static inline void given(const volatile void *lock, int awaited, struct cr_place from)
 {
 	if (!cr_mine || !(awaited || cr_mine->held_n))
@@ -122,14 +122,14 @@ static inline void given(const volatile void *lock, int awaited, struct cr_place
 #ifdef __GLIBC__
 #define MUTEX_OWNER &m->__data.__owner
 #define RWLOCK_OWNER &l->__data.__cur_writer
-#define MUTEX_AWAITED(m) ((m)->__data.__lock == 2 || (m)->__data.__lock < 0) /* the C library has marked that others wait; below 0: with its owner */
+#define MUTEX_AWAITED(m) ((m)->__data.__lock == 2 || (m)->__data.__lock < 0) /* others wait; negative: with priority inheritance */
 #else
 #define MUTEX_OWNER NULL
 #define RWLOCK_OWNER NULL
 #define MUTEX_AWAITED(m) 0
 #endif
 
-/* LOCK takes a lock that is free, or waits for it as the program wanted. */
+/* LOCK takes a lock that is free, or does what the program asked for. */
 #define LOCK(construct, from, lock, owner, try, does) \
 	int rc = REAL(try)(lock); \
 	if (rc != EBUSY) \
@@ -175,7 +175,7 @@ UNLOCK(pthread_mutex_unlock, pthread_mutex_t, MUTEX_AWAITED(lock))
 UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t, 0)
 UNLOCK(pthread_spin_unlock, pthread_spinlock_t, 0)
 
-/* A condition gives its mutex away; when the call returns, the thread has it again, and nobody knows what it waited for that alone. */
+/* Waiting for a condition releases its mutex and acquires it again. That second wait cannot be told from the first. */
 #define WAIT(construct, from, does) \
 	int may = waits(construct, from, NULL, NULL); \
 	__typeof__(does) rc = does; \
@@ -198,7 +198,7 @@ int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t cloc
 }
 int pthread_barrier_wait(pthread_barrier_t *b) { WAIT(C_BARRIER_WAIT, CR_PLACE, REAL(pthread_barrier_wait)(b)) }
 
-/* Who waits by a call of the kernel, as barriers, latches and atomics of C++ do. All other calls leave no frame. */
+/* Futex waits by syscall(2), as in barriers, latches and atomics of C++. Other system calls are passed on by a jump. */
 static void *real_system_call;
 long system_call(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 long system_call(long number, long a, long b, long c, long d, long e, long f)
@@ -210,7 +210,7 @@ long system_call(long number, long a, long b, long c, long d, long e, long f)
 	WAIT(C_FUTEX, CR_PLACE, call(number, a, b, c, d, e, f))
 }
 
-/* free_semaphore takes one that is free. It is a place where a thread may be cancelled, as the wait is. */
+/* free_semaphore takes a semaphore that is free. It is a cancellation point, as sem_wait is. */
 static int free_semaphore(sem_t *s)
 {
 	int error = errno;
@@ -227,7 +227,7 @@ int sem_wait(sem_t *s) { SEMAPHORE(C_SEM_WAIT, REAL(sem_wait)(s)) }
 int sem_timedwait(sem_t *s, const struct timespec *until) { SEMAPHORE(C_SEM_TIMEDWAIT, REAL(sem_timedwait)(s, until)) }
 int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *until) { SEMAPHORE(C_SEM_CLOCKWAIT, REAL(sem_clockwait)(s, clock, until)) }
 
-/* Threads, by their handles: their numbers, from 1, in the order in which they were made. A handle may come again. */
+/* Threads by handle. They are numbered from 1 in the order of their creation. Handles are reused. */
 #define HANDLES (1 << 12)
 static struct {
 	_Atomic(uint64_t) handle, number;
@@ -257,7 +257,7 @@ static uint64_t number_of(pthread_t handle)
 	return 0;
 }
 
-/* What a new thread gets: the program's function, and its number, 0 where it is not recorded that it is made. */
+/* Argument of a new thread's start function. number is 0 if its creation is not recorded. */
 struct start {
 	void *(*function)(void *);
 	void *argument;
@@ -321,7 +321,7 @@ int pthread_join(pthread_t t, void **result) { return join(t, result, CR_PLACE);
 int pthread_timedjoin_np(pthread_t t, void **result, const struct timespec *until) { JOIN(C_TIMEDJOIN, CR_PLACE, REAL(pthread_timedjoin_np)(t, result, until)) }
 
 #ifdef __GLIBC__
-/* C11's threads, mutexes and conditions are the POSIX ones in glibc, and what these return has other numbers. */
+/* C11 threads are POSIX threads in glibc, but return other codes. */
 static int c11(int rc)
 {
 	switch (rc) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The record of a call: its checks are compared, its outputs are given to the program. */
+/* Answers a call: compares the checks of its record, and gives the outputs to the program. */
 
 static struct {
 	unsigned function;
@@ -16,7 +16,7 @@ static struct {
 
 static const char *const check_names[7] = {"peer", "tag", "bytes", "communicator", "source", "tag received", "request"};
 
-/* describe writes what the log has as a call. */
+/* describe returns a text of the current record's call. */
 static const char *describe(void)
 {
 	static char text[256];
@@ -54,7 +54,7 @@ static void ended(unsigned function)
 	rp_stop(STOP_CUT, "the log ends before MPI_%s: %s", rp_function(function), reasons[reason]);
 }
 
-/* rp_begin takes the next record for a call. */
+/* rp_begin reads the next record and compares its function. */
 HIDDEN void rp_begin(unsigned function)
 {
 	int class = rp_class(function);
@@ -176,13 +176,13 @@ static void take_text(struct arguments *a, unsigned p)
 	rp_log_skip(n);
 	if (a->forms[p] != FORM_TEXT)
 		damaged("a text");
-	if (n >= MPI_MAX_PROCESSOR_NAME) /* no other text is in the log */
+	if (n >= MPI_MAX_PROCESSOR_NAME) /* the only text in a log */
 		damaged("a text");
 	memcpy(a->at[p], rp_log_bytes(at, n), n);
 	((char *)a->at[p])[n] = 0;
 }
 
-/* take_done finds the request that is complete, and gives the one before back. */
+/* take_done returns the request of the program that is complete. It ends the previous one first. */
 static struct request *take_done(struct arguments *a, uint64_t *index)
 {
 	*index = rp_log_v();
@@ -213,7 +213,7 @@ static void finish_done(struct arguments *a, struct request *r, uint64_t index)
 		rp_request_done(&a->requests[index]);
 }
 
-/* take reads one output. r is the request whose outputs these are, if any. */
+/* take reads one output. r is the request that outputs belong to, if any. */
 static void take(struct arguments *a, struct request **r, uint64_t *index)
 {
 	int kind = (int)rp_log_v();

@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Beginning and end of the replay, and the functions whose wrappers are not made from mpi.h. */
+/* Begin and end of the replay, and functions that are not generated. */
 
 static int active, ended;
 static pthread_t program;
-static pid_t process; /* not a child that it forked */
+static pid_t process; /* process that began the replay: a fork does not take part */
 static _Thread_local int depth;
-static _Thread_local unsigned fortran; /* function + 1 */
+static _Thread_local unsigned fortran; /* function + 1 of the outermost Fortran binding */
 static const char **names;
 
 enum { F_INIT, F_INIT_THREAD, F_FINALIZE, F_ABORT, F_PCONTROL, F_WTIME, SPECIAL };
@@ -38,7 +38,7 @@ HIDDEN const char *rp_function(unsigned function)
 	return function < rp_function_count ? names[function] : "(unknown)";
 }
 
-/* in_vector is a function's number in the vector: the recorder's. */
+/* in_vector returns a function's number in the vector, which is that of the recorder. */
 static unsigned in_vector(unsigned function) { return function < FIRST ? function : (1 << 12) + function - FIRST; }
 
 HIDDEN int rp_enter(unsigned function)
@@ -85,7 +85,7 @@ HIDDEN void rp_fortran_done(unsigned before)
 		cr_vector_leave();
 }
 
-/* finished writes how the replay ended, for who started it: one line of each. */
+/* finished writes how the replay ended, and flushes the vector, for the process that started it. */
 static void finished(const char *end, const char *message)
 {
 	const char *path = getenv("COPPICE_REPLAY_END");
@@ -120,7 +120,7 @@ HIDDEN void rp_stop(int why, const char *format, ...)
 	_exit(1);
 }
 
-/* rp_finish ends a replay where the recorded run ended too. */
+/* rp_finish ends a replay where the recorded process ended. */
 HIDDEN void rp_finish(const char *end)
 {
 	if (ended)

@@ -13,7 +13,7 @@ static size_t comm_count, comm_room;
 static struct request **request_list, **unused;
 static size_t request_count, request_room, unused_count;
 #define LOOKS 10
-static MPI_Comm own; /* of this library's requests and messages */
+static MPI_Comm own; /* for requests and messages of this library */
 
 static void *grown(void *list, size_t count, size_t *room, size_t width)
 {
@@ -35,9 +35,8 @@ static struct slot *slot_of(struct table *t, uint64_t handle, uint64_t number)
 	return s;
 }
 
-/* rp_work does in the MPI library what a call that communicates does there: a message from this process to itself, and looking
- * for others. Its code and data take the place of the program's in the caches next to the processor, as they did in the
- * recorded run. */
+/* rp_work makes the MPI library work as a call that communicates does: a message to this process, and probes. Its code and data replace
+ * the program's in the caches, as they did in the recorded run. */
 HIDDEN void rp_work(void)
 {
 	char out[64] = "", in[64];
@@ -74,7 +73,7 @@ HIDDEN MPI_Comm rp_comm_new(MPI_Comm like)
 	return made;
 }
 
-/* rp_comm_known gives a handle of this process what the log says of the communicator. */
+/* rp_comm_known stores what the log says of a communicator. */
 HIDDEN void rp_comm_known(MPI_Comm comm, uint64_t number, int size, int rank, int remote)
 {
 	struct slot *s = find(&comms, HANDLE(comm));
@@ -95,7 +94,7 @@ HIDDEN void rp_comm_free(MPI_Comm *comm)
 	*comm = MPI_COMM_NULL;
 }
 
-/* rp_topology remembers how many neighbours a new communicator's member has; of a duplicate those of the other. */
+/* rp_topology stores how many neighbours this process has in a new communicator. A duplicate (like) has those of the original. */
 HIDDEN void rp_topology(MPI_Comm *comm, MPI_Comm like, int dims, int in, int out)
 {
 	if (*comm == MPI_COMM_NULL)
@@ -200,7 +199,7 @@ HIDDEN void rp_request_done(MPI_Request *request)
 		rp_request_free(request);
 }
 
-/* Messages of matched probes are real ones, of no bytes. */
+/* Messages of matched probes are real messages of 0 bytes. */
 
 HIDDEN MPI_Message rp_message_new(void)
 {
@@ -300,7 +299,7 @@ HIDDEN void lg_types(struct data *d, uint64_t n, void *base, const void *counts,
 		lg_piece(d, (char *)base + number(displs, displ, i), number(counts, width, i), types[i]);
 }
 
-/* named tells the library's own types, which are never freed. */
+/* named returns whether a datatype is predefined. */
 static int named(MPI_Datatype type)
 {
 	int integers, addresses, types, combiner = 0;
@@ -327,8 +326,8 @@ HIDDEN void rp_data_drop(struct data *d)
 	d->n = d->room = d->own = 0;
 }
 
-/* fill puts bytes into a piece: the library's own types without gaps by copying, others by the library's unpacking, and
- * what does not end with an element by a message from this process to itself. */
+/* fill writes bytes to a piece. It copies predefined types without gaps, unpacks others, and receives what ends within an element as a
+ * message to this process. */
 static void fill(struct piece *p, const unsigned char *from, uint64_t bytes, uint64_t size)
 {
 	MPI_Aint low = 0, extent = 0;
@@ -338,7 +337,7 @@ static void fill(struct piece *p, const unsigned char *from, uint64_t bytes, uin
 		return;
 	}
 	uint64_t whole = bytes / size;
-	while (whole > 0) { /* in parts, because positions are of int */
+	while (whole > 0) { /* in parts, because positions are int */
 		uint64_t n = whole * size < (1u << 30) ? whole : (1u << 30) / size + 1;
 		int position = 0;
 		PMPI_Unpack(from, (int)(n * size), &position, p->base, (int)n, p->type, own);

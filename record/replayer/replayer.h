@@ -1,16 +1,16 @@
 /*
- * Replay of one MPI process: every call is answered from its receive log (docs/format/log.md).
+ * Replays one MPI process: every call is answered from its receive log (docs/format/log.md).
  *
- * The library defines MPI_X and PMPI_X for all functions, so that the Fortran bindings of the MPI library, which call
- * PMPI_X, come here too, with their handles and special addresses converted. MPI is really initialised, for this process
- * alone: datatypes, attributes, error handlers, packing are the library's; communicators are duplicates of MPI_COMM_SELF,
- * requests are persistent ones that are never started.
+ * The library defines MPI_X and PMPI_X for all functions. Fortran bindings of the MPI library call PMPI_X, so they come here too, with
+ * handles and special addresses converted to C. MPI is really initialised, but for this process only. The MPI library executes calls on
+ * datatypes, attributes, error handlers and packing. Communicators are duplicates of MPI_COMM_SELF, requests are persistent ones that are
+ * never started.
  *
- *   replayer.h  this
- *   stream.c    the log: blocks read ahead and checked by a thread, records
- *   answer.c    a call against its record: checks, outputs, completed requests
+ *   stream.c    the log: a thread reads and checks blocks ahead; records
+ *   answer.c    compares a call with its record, gives outputs, completes requests
  *   objects.c   communicators, groups, requests, messages, received data
- *   life.c      beginning, end, differences
+ *   life.c      begin, end, differences
+ *   together.c  replays that run at once
  */
 #ifndef COPPICE_REPLAYER_H
 #define COPPICE_REPLAYER_H
@@ -23,29 +23,29 @@
 
 /* What a wrapper does with a call. */
 enum {
-	RP_NESTED, /* made by the MPI library or by this one: the library's */
-	RP_LOCAL,  /* the library's, as an outermost call */
-	RP_ANSWER, /* from the log */
+	RP_NESTED, /* made by the MPI library or by this one: pass it on */
+	RP_LOCAL,  /* pass it on, as an outermost call */
+	RP_ANSWER, /* answer it from the log */
 	RP_HELPER  /* made by a Fortran binding to convert arguments */
 };
 HIDDEN int rp_enter(unsigned function);
 HIDDEN int rp_leave(int rc);
 
-/* A Fortran binding runs: the function that it stands for is the outermost call. */
-HIDDEN unsigned rp_fortran(unsigned function); /* returns what rp_fortran_done wants */
+/* The function that a Fortran binding stands for is the outermost call while the binding runs. */
+HIDDEN unsigned rp_fortran(unsigned function); /* returns the argument of rp_fortran_done */
 HIDDEN void rp_fortran_done(unsigned before);
 
-extern const char rp_functions[];       /* names without MPI_, a line each */
+extern const char rp_functions[];       /* names without MPI_, one line each */
 extern const unsigned rp_function_count;
 HIDDEN const char *rp_function(unsigned function);
 
-/* Checks of the record in hand, bits as in the log. */
+/* Checks of the current record. The bits are those of the log. */
 enum { CHECK_PEER = 1, CHECK_TAG = 2, CHECK_BYTES = 4, CHECK_COMM = 8, CHECK_PEER2 = 16, CHECK_TAG2 = 32, CHECK_REQUEST = 64 };
 HIDDEN void rp_begin(unsigned function);
 HIDDEN int rp_wants(int check);
 HIDDEN void rp_check(int check, int64_t value);
 
-/* Data to receive: pieces of memory, filled one after the other. */
+/* Memory for received data: pieces that are filled one after the other. */
 struct piece {
 	char *base;
 	int64_t count;
@@ -74,29 +74,29 @@ HIDDEN int cr_in_place(const void *buffer);
 HIDDEN void *cr_library(const char *symbol);
 #define cr_peers rp_peers
 #define cr_own rp_own
-HIDDEN void rp_data_keep(struct data *d); /* the types may be freed before the data come */
+HIDDEN void rp_data_keep(struct data *d); /* duplicates the types, which the program may free before the data arrive */
 HIDDEN void rp_data_drop(struct data *d);
 HIDDEN void rp_data_fill(struct data *d, uint64_t bytes, uint64_t where);
 
-/* Forms of output parameters. */
+/* Types of output parameters. */
 enum { FORM_NONE, FORM_INT, FORM_LONG, FORM_COMM, FORM_GROUP, FORM_MESSAGE, FORM_REQUEST, FORM_STATUS, FORM_TEXT };
 struct arguments {
 	unsigned function;
 	int n;
-	void **at;                  /* parameters: pointers and arrays themselves, else their addresses */
+	void **at;                  /* parameters: pointers and arrays themselves, addresses of others */
 	const unsigned char *forms;
-	const int64_t *room;        /* elements that each has room for; NULL: one */
+	const int64_t *room;        /* elements that each parameter has room for; NULL: one */
 	struct data *data;
 	MPI_Request *requests;      /* of a call that completes some */
 	int count;
-	MPI_Status *statuses;       /* to be emptied */
+	MPI_Status *statuses;       /* to set to empty */
 	int status_count;
-	int persistent, only_looks; /* makes a request that stays; leaves requests as they are */
-	int waits;                  /* for other processes */
-	MPI_Comm later;             /* Comm_idup: the communicator that comes later */
+	int persistent, only_looks; /* makes a persistent request; does not complete requests */
+	int waits;                  /* the call waits for other processes */
+	MPI_Comm later;             /* Comm_idup: the communicator made later */
 };
 HIDDEN int rp_answer(struct arguments *a);
-HIDDEN extern int rp_yields; /* calls that wait give the processor to others, as those of the MPI library do */
+HIDDEN extern int rp_yields; /* waiting calls yield the processor, as those of the MPI library do */
 
 /* Objects. */
 struct comm {
@@ -129,10 +129,10 @@ HIDDEN void rp_status(MPI_Status *status, int64_t source, int64_t tag, uint64_t 
 
 /* The log. */
 enum { LOG_HEADER = 1, LOG_CALL, LOG_REPEAT, LOG_END };
-HIDDEN const char *rp_log_open(const char *path); /* NULL or what is wrong */
-HIDDEN int rp_log_next(void);                     /* LOG_CALL or LOG_END with the cursor in the body, 0 at the end of what is there */
-HIDDEN uint64_t rp_log_call(void);                /* number of the call in hand, from 0 */
-HIDDEN int rp_log_more(void);                     /* whether the record goes on */
+HIDDEN const char *rp_log_open(const char *path); /* NULL, or what is wrong */
+HIDDEN int rp_log_next(void);                     /* LOG_CALL or LOG_END, with the cursor in the body; 0 at the end of a log that is cut */
+HIDDEN uint64_t rp_log_call(void);                /* number of the current call, from 0 */
+HIDDEN int rp_log_more(void);                     /* whether the record has more bytes */
 HIDDEN uint64_t rp_log_v(void);
 HIDDEN int64_t rp_log_z(void);
 HIDDEN double rp_log_real(void);
@@ -140,7 +140,7 @@ HIDDEN uint64_t rp_log_at(void);
 HIDDEN void rp_log_skip(uint64_t n);
 HIDDEN const unsigned char *rp_log_bytes(uint64_t at, uint64_t n); /* valid until the next call */
 HIDDEN int rp_wtime_logged(void);
-HIDDEN int rp_class(unsigned function);          /* C, L, X, or 0: the log does not know it */
+HIDDEN int rp_class(unsigned function);          /* C, L, X, or 0: not in the log */
 HIDDEN unsigned rp_from_log(uint64_t function);
 
 /* Replays that run at once. */

@@ -17,23 +17,23 @@
 #define BLOCK (1u << 20)
 #define HEAD 32
 #define ROOM (BLOCK - HEAD)
-#define AHEAD 64 /* blocks that are checked before they are needed */
+#define AHEAD 64 /* blocks that are checked ahead */
 
 static struct {
 	const unsigned char *map;
 	uint64_t blocks;         /* in the file */
-	_Atomic(uint64_t) ready; /* blocks that are checked and in memory */
-	_Atomic(uint64_t) good;  /* blocks that can be read at most */
+	_Atomic(uint64_t) ready; /* blocks checked and in memory */
+	_Atomic(uint64_t) good;  /* most blocks that can be read */
 	_Atomic(uint64_t) wanted;
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
-	uint64_t at, end;        /* of the stream: cursor, end of the record */
+	uint64_t at, end;        /* in the stream: cursor, end of the record */
 	uint64_t following, body, calls, repeats;
 	const unsigned char *p, *limit; /* the cursor in its block */
 	unsigned char *scratch;
 	size_t room;
 	int wtime;
-	unsigned *functions;     /* the log's numbers to this library's */
+	unsigned *functions;     /* this library's numbers of the log's functions */
 	uint64_t functions_room;
 	char *classes;
 } lg = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
@@ -47,7 +47,7 @@ static uint32_t get32(const unsigned char *p)
 
 static size_t length_of(uint64_t block) { return get32(lg.map + block * BLOCK + 8); }
 
-/* sound checks a block, which brings it into memory. Only the last one may be short. */
+/* sound checks a block, which also brings it into memory. Only the last one may be short. */
 static int sound(uint64_t i, uint64_t file)
 {
 	const unsigned char *b = lg.map + i * BLOCK;
@@ -60,8 +60,7 @@ static int sound(uint64_t i, uint64_t file)
 
 static uint64_t file_size;
 
-/* read_ahead checks block after block, no further than AHEAD before the one in use, on another processor than the
- * program's where there is one. */
+/* read_ahead checks the blocks, at most AHEAD before the current one. It avoids the program's processor if there is another. */
 static void *read_ahead(void *cpu)
 {
 	cpu_set_t set;
@@ -86,7 +85,7 @@ static void *read_ahead(void *cpu)
 	return NULL;
 }
 
-/* await makes sure of a block; 0 if the log ends before it. */
+/* await waits until a block is checked. It returns 0 if the log ends before it. */
 static int await(uint64_t block)
 {
 	if (block < atomic_load(&lg.ready)) {
@@ -109,7 +108,7 @@ static int await(uint64_t block)
 	return ok;
 }
 
-/* seek moves the cursor; 0 if there is nothing. */
+/* seek moves the cursor; 0: there is no such block. */
 static int seek(uint64_t at)
 {
 	uint64_t block = at / ROOM, off = at % ROOM;
@@ -166,7 +165,7 @@ HIDDEN void rp_log_skip(uint64_t n)
 		seek(lg.at + n);
 }
 
-/* rp_log_bytes returns bytes of the stream: in place, or put together where they lie in several blocks. */
+/* rp_log_bytes returns bytes of the stream. It copies them if they lie in several blocks. */
 HIDDEN const unsigned char *rp_log_bytes(uint64_t at, uint64_t n)
 {
 	uint64_t block = at / ROOM, off = at % ROOM;
@@ -199,7 +198,7 @@ HIDDEN double rp_log_real(void)
 	return v;
 }
 
-/* record reads the kind and length at the cursor, and returns the kind, 0 where no whole record is. */
+/* record reads the head of the record at this place and returns its kind, 0 if it is not complete. */
 static int record(uint64_t at)
 {
 	if (!seek(at))
@@ -248,7 +247,7 @@ HIDDEN int rp_log_next(void)
 	return LOG_CALL;
 }
 
-/* text reads a text of the header into t, cut to fit. */
+/* text reads a text of the header into t. It cuts a longer one. */
 static void text(char *t, size_t size)
 {
 	uint64_t n = rp_log_v(), at = lg.at;
@@ -341,6 +340,6 @@ HIDDEN const char *rp_log_open(const char *path)
 		return "no thread to read it";
 	pthread_detach(thread);
 	if (lg.blocks > 0)
-		await(lg.blocks < AHEAD ? lg.blocks - 1 : AHEAD - 1); /* what the program needs first is there before it begins */
+		await(lg.blocks < AHEAD ? lg.blocks - 1 : AHEAD - 1); /* the first blocks are in memory before the program begins */
 	return header();
 }

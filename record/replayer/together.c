@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 /*
- * Replays that run at once begin their computation together, and one that is done earlier stays busy, as a process does that
- * waits in MPI: neighbours have to be there all the time for the processor's shared parts to be as in the recorded run.
- * COPPICE_REPLAY_TOGETHER has the descriptors of three pipes: to say that this replay is ready, and done; closed when all are
- * ready; closed when all are done; and 1 if there is a processor for each.
+ * Replays that run at once begin their computation together. One that ends earlier keeps its processor busy, as a process does that waits
+ * in MPI: the processor's shared parts are then used as in the recorded run. COPPICE_REPLAY_TOGETHER has three descriptors of pipes: to
+ * report that this replay is ready, and later done; one that is closed when all are ready; one that is closed when all are done. A 1
+ * follows if there is a processor for each.
  */
 
 static int tell = -1, ready = -1, done = -1, busy;

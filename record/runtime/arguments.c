@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-/* cr_library takes a name as gfortran makes it, mpi_xxx_, and tries those of other compilers too. */
+/* cr_library tries, for a Fortran name in the form of gfortran (mpi_xxx_), also the names of other compilers. */
 HIDDEN void *cr_library(const char *symbol)
 {
 	char name[256];
@@ -87,7 +87,7 @@ HIDDEN MPI_Fint *cr_fortran_statuses(const void *statuses, MPI_Fint *few, int n)
 	return room(few, n, STATUS_INTS * sizeof *few);
 }
 
-/* Addresses that Fortran programs pass instead of buffers and statuses; each library has some of them. */
+/* Addresses that stand for buffers and statuses in Fortran programs. Each library has some of these symbols. */
 #define WEAK extern __attribute__((weak))
 WEAK int mpi_fortran_in_place, mpi_fortran_in_place_, mpi_fortran_in_place__, MPI_FORTRAN_IN_PLACE;
 WEAK int mpi_fortran_status_ignore, mpi_fortran_status_ignore_, mpi_fortran_status_ignore__, MPI_FORTRAN_STATUS_IGNORE;
@@ -114,7 +114,7 @@ HIDDEN int cr_status_ignored(const void *s)
 		s == &MPI_FORTRAN_STATUSES_IGNORE || F08_IGNORED(s);
 }
 
-/* cr_peers is the number of processes that a member of comm exchanges data with: on an intercommunicator the remote ones. */
+/* cr_peers returns how many processes a member of comm exchanges data with: all members, or those of the remote group. */
 HIDDEN uint64_t cr_peers(MPI_Comm comm)
 {
 	int inter = 0, n = 0;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRIES 20 /* round trips; the shortest one tells the offset (Cristian 1989) */
+#define TRIES 20 /* round trips; the shortest one gives the offset (Cristian 1989) */
 
 static MPI_Comm own = MPI_COMM_NULL;
 
@@ -24,9 +24,9 @@ static uint64_t boot(void)
 }
 
 /*
- * cr_clock writes how far the clock of rank 0 is ahead. Processes of one running kernel share a clock; the others ask
- * rank 0, one after the other. Collective over the world, also for a process whose recording ended or never began: the others
- * wait for it.
+ * cr_clock defines the offset of this process's clock to that of rank 0. Processes on one running kernel have the same clock; the others
+ * exchange messages with rank 0 one after the other. It is collective over MPI_COMM_WORLD: a process whose recording has ended must take
+ * part too.
  */
 HIDDEN void cr_clock(int last)
 {
@@ -45,7 +45,7 @@ HIDDEN void cr_clock(int last)
 	int *all = rank == 0 ? calloc((size_t)size, sizeof *all) : NULL;
 	if (rank == 0 && !all)
 		cr_no_memory();
-	uint64_t mine = boot(), zero = rank == 0 && !all ? 0 : mine; /* 0: nobody asks */
+	uint64_t mine = boot(), zero = rank == 0 && !all ? 0 : mine; /* 0: no process asks rank 0 */
 	PMPI_Bcast(&zero, 8, MPI_BYTE, 0, own);
 	int far = zero && mine != zero;
 	if (zero)

@@ -5,8 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* Communicators by the value of their handles. A value leaves the table when its communicator is freed, because MPI
- * libraries use values again. */
+/* Communicators by the value of their handles. MPI libraries reuse values, so one leaves the table when its communicator is freed. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -14,7 +13,7 @@ static struct table comms, memberships;
 static uint64_t comm_count;
 static MPI_Group world;
 
-/* The communicator that a thread used last is found without the lock, until one is made or freed. */
+/* Each thread remembers the communicator that it used last, to find it without the lock; changes counts those made and freed. */
 static _Atomic(uint64_t) changes = 1;
 static _Thread_local struct {
 	uint64_t handle, number, changes;
@@ -27,7 +26,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ h >> 33;
 }
 
-/* members returns the world ranks of a group, all ones for processes outside of the world, and frees the group. */
+/* members returns the world ranks of a group (MPI_UNDEFINED for other processes) and frees the group. */
 static int *members(MPI_Group group, int *n)
 {
 	PMPI_Group_size(group, n);
@@ -41,9 +40,9 @@ static int *members(MPI_Group group, int *n)
 }
 
 /*
- * define_comm writes what this process knows of a communicator. Its global number is a hash of the members and of how
- * many communicators of just these members there were before: all members create those in the same order, so they agree
- * without a message. The first member writes the list. Without memory the recording ends.
+ * define_comm defines a communicator. Its global number is a hash of the members and of how many communicators with these members were made
+ * before. All members make them in the same order, so they get the same number without communication. The first member writes the list of
+ * members. Without memory the recording ends.
  */
 static uint64_t define_comm(MPI_Comm comm, int copy)
 {
@@ -51,7 +50,7 @@ static uint64_t define_comm(MPI_Comm comm, int copy)
 	char name[MPI_MAX_OBJECT_NAME] = "";
 	MPI_Group group;
 	PMPI_Comm_test_inter(comm, &inter);
-	if (PMPI_Comm_group(comm, &group) != MPI_SUCCESS) /* no communicator */
+	if (PMPI_Comm_group(comm, &group) != MPI_SUCCESS) /* not a communicator */
 		return 0;
 	PMPI_Comm_rank(comm, &me);
 	if (!copy)
@@ -61,11 +60,11 @@ static uint64_t define_comm(MPI_Comm comm, int copy)
 		remote = members(group, &far);
 	uint64_t hash = mix(1469598103934665603u, (uint64_t)inter);
 	uint64_t near_hash = hash, far_hash = hash;
-	for (int i = 0; ranks && i < n; i++) /* without them the recording ends below */
+	for (int i = 0; ranks && i < n; i++) /* if NULL the recording ends below */
 		near_hash = mix(near_hash, (uint64_t)(uint32_t)ranks[i]);
 	for (int i = 0; remote && i < far; i++)
 		far_hash = mix(far_hash, (uint64_t)(uint32_t)remote[i]);
-	hash = inter ? mix(near_hash ^ far_hash, 1) : near_hash; /* the same from both sides */
+	hash = inter ? mix(near_hash ^ far_hash, 1) : near_hash; /* the same number in both groups */
 	struct slot *m = find(&memberships, hash);
 	if (!m && (m = insert(&memberships, hash)))
 		m->number = 1;
@@ -143,7 +142,7 @@ HIDDEN void cr_comm_made(MPI_Comm comm)
 	if (comm == MPI_COMM_NULL)
 		return;
 	pthread_mutex_lock(&lock);
-	struct slot *old = find(&comms, HANDLE(comm)); /* freed unseen: its value is used again */
+	struct slot *old = find(&comms, HANDLE(comm)); /* it was freed without a call that is wrapped */
 	if (old)
 		discard(&comms, old);
 	comm_number(comm);

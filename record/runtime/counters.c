@@ -12,15 +12,15 @@
 #include <unistd.h>
 
 struct counters {
-	int fd[COUNTERS], user; /* the first one leads the group; user: they are read in user space */
+	int fd[COUNTERS], user; /* fd[0] leads the group; user: they can be read in user space */
 	struct perf_event_mmap_page *page[COUNTERS];
 };
 
-/* What to count, from COPPICE_RECORD_COUNTERS: NAME=TYPE:CONFIG, numbers of the kernel's, separated by commas. */
+/* The counters of COPPICE_RECORD_COUNTERS: NAME=TYPE:CONFIG, separated by commas, with the kernel's numbers. */
 static struct {
 	pthread_once_t once;
 	unsigned n;
-	int without_kernel; /* only in user mode: more is forbidden */
+	int without_kernel; /* count in user mode only: the kernel forbids more */
 	char name[COUNTERS][64], wrong[512];
 	uint32_t type[COUNTERS];
 	uint64_t config[COUNTERS];
@@ -74,7 +74,7 @@ static void close_all(struct counters *c, unsigned n)
 	memset(c, 0, sizeof *c);
 }
 
-/* group opens all counters; else it returns the number of the first that does not open, with errno set. */
+/* group opens all counters of the calling thread. If one cannot be opened it returns its index, with errno set. */
 static unsigned group(struct counters *c)
 {
 	for (unsigned i = 0; i < wanted.n; i++) {
@@ -91,7 +91,7 @@ static unsigned group(struct counters *c)
 	return wanted.n;
 }
 
-/* kernel_only tells the software counters of what happens in the kernel: without it they are always 0. */
+/* kernel_only reports whether a software counter counts only in the kernel: it would stay 0 in user mode. */
 static int kernel_only(void)
 {
 	for (unsigned i = 0; i < wanted.n; i++)
@@ -126,7 +126,7 @@ HIDDEN struct counters *cr_counters_open(void)
 }
 
 #if defined __x86_64__ || defined __i386__
-/* read_user reads a counter as the comment in linux/perf_event.h has it; 0 while it is not on the processor. */
+/* read_user reads a counter as linux/perf_event.h describes. It returns 0 if the counter is not on the processor now. */
 static int read_user(const volatile struct perf_event_mmap_page *p, uint64_t *value)
 {
 	uint32_t lock, index;
@@ -141,7 +141,7 @@ static int read_user(const volatile struct perf_event_mmap_page *p, uint64_t *va
 		uint32_t low, high;
 		__asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index - 1));
 		int unused = 64 - p->pmc_width;
-		count += (int64_t)(((uint64_t)high << 32 | low) << unused) >> unused; /* with its sign */
+		count += (int64_t)(((uint64_t)high << 32 | low) << unused) >> unused; /* extends the sign */
 		__asm__ volatile("" ::: "memory");
 	} while (p->lock != lock);
 	*value = (uint64_t)count;

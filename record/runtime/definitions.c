@@ -10,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Definitions: the file, the process, its counters. */
+/* The file of definitions, and definitions of the process and its counters. */
 
-#define DEFINITION 96 /* bytes that one takes in the archive besides its text and its members: a string and a record or two */
+#define DEFINITION 96 /* bytes of a definition in the archive (a string and one or two records), without its text and members */
 
-/* cr_define_now adds a definition in one piece, whatever other threads write. */
+/* cr_define_now appends a definition with one writev(2), so other threads can write at the same time. */
 HIDDEN void cr_define_now(int kind, const void *body, size_t bytes)
 {
 	uint8_t head[5] = {(uint8_t)kind};
@@ -27,7 +27,7 @@ HIDDEN void cr_define_now(int kind, const void *body, size_t bytes)
 
 HIDDEN void cr_define(int kind, const void *body, size_t bytes)
 {
-	int counts = kind == DEF_COMM || kind == DEF_WIN || kind == DEF_FILE || kind == DEF_NAME || kind == DEF_COMM_NAME; /* the others are in the process's share from the start */
+	int counts = kind == DEF_COMM || kind == DEF_WIN || kind == DEF_FILE || kind == DEF_NAME || kind == DEF_COMM_NAME; /* the others are reserved from the start */
 	if (counts && !cr_take((int64_t)bytes + DEFINITION))
 		cr_stop(END_BUDGET);
 	struct own own = cr_own_begin();
@@ -65,7 +65,7 @@ HIDDEN void cr_define_process(void)
 	cr_define(DEF_PROCESS, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-/* cr_uncounted says why a thread has no counters; the archive has it too. One process tells the user. */
+/* cr_uncounted defines why a thread does not count. One process writes it to stderr too. */
 HIDDEN void cr_uncounted(void)
 {
 	const char *wrong = cr_counters_wrong();

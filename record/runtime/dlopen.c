@@ -7,10 +7,10 @@
 #include <string.h>
 
 /*
- * MPI that a program loads while it runs. The recorder was loaded before with the MPI library that it is made for, so a symbol that
- * is looked up among those of all libraries is the recorder's. One that dlsym looks up in the handle of the MPI library is not. So
- * dlopen hands out a handle of the recorder in its place: dlsym looks into the recorder first, and then into the libraries that it
- * needs, the MPI library with all that is not wrapped. Neither is ever unloaded.
+ * MPI libraries that the program loads at run time. The recorder was loaded earlier, together with the MPI library that it was made for. A
+ * symbol looked up in all libraries is therefore the recorder's, but dlsym with a handle of the MPI library would pass the recorder. So
+ * dlopen returns the recorder's handle instead: dlsym then searches the recorder and, after it, the libraries that it needs, including the
+ * MPI library. Neither is ever unloaded.
  */
 
 typedef void *opener(const char *, int);
@@ -23,17 +23,17 @@ static opener *original(void)
 	return found;
 }
 
-/* named tells libraries that may be one of MPI by their files. */
+/* named reports whether a file's name could be that of an MPI library. */
 static int named(const char *path)
 {
 	const char *name = strrchr(path, '/');
 	return strncmp(name ? name + 1 : path, "libmp", 5) == 0;
 }
 
-/* loaded returns a handle of a library that is there already, NULL for others. */
+/* loaded returns a handle of a library that is loaded already, NULL for others. */
 static void *loaded(const char *path) { return original()(path, RTLD_LAZY | RTLD_NOLOAD); }
 
-/* ours returns the recorder's handle for the file of its MPI library, NULL for any other. */
+/* ours returns the recorder's handle if file is the recorder's MPI library, else NULL. */
 static __attribute__((noinline)) void *ours(const char *file, int mode)
 {
 	Dl_info library, recorder;
@@ -51,7 +51,7 @@ void *dlopen(const char *file, int mode)
 	void *h;
 	if (file && named(file) && (h = ours(file, mode)))
 		return h;
-	return original()(file, mode); /* a jump, because the caller's own folders are searched */
+	return original()(file, mode); /* compiled to a jump, because dlopen searches folders relative to its caller */
 }
 
 HIDDEN void *cr_symbol(const char *symbol)

@@ -5,18 +5,18 @@
 #include <stdatomic.h>
 
 /*
- * Files by the value of their handles. What events call a file is the number of a definition: its communicator, or how it is opened
- * without MPI, and its name. One that is opened again after it was closed has the same definition.
+ * Files by the value of their handles. Events have the number of a definition: the communicator (or how the file is opened without MPI) and
+ * the name. A file that is opened again after it was closed gets the same definition.
  */
 
 struct file {
 	uint64_t number;
-	uint64_t unit;     /* bytes of an elementary datatype, in which the program counts offsets */
-	struct cr_io split; /* the collective operation that has begun in a call of its own */
+	uint64_t unit;     /* bytes of the elementary datatype, the unit of offsets */
+	struct cr_io split; /* split collective operation that has begun */
 	int open;
-	struct file *next; /* with the same hash */
+	struct file *next; /* in the same bucket */
 	size_t length;
-	uint64_t comm; /* with the name it is the body of the definition */
+	uint64_t comm; /* with the name: the body of the definition */
 	char name[];
 };
 
@@ -32,8 +32,8 @@ static void event(unsigned what, uint64_t file, uint64_t a, uint64_t b, uint64_t
 	cr_event(EV_FILE, 5, n);
 }
 
-/* definition returns the definition of a name on a communicator that is not open, or one without a communicator; the lock is held.
- * length: of a name of Fortran, with blanks; -1 in C. */
+/* definition returns the definition of this communicator and name that is not in use, or makes one. The lock is held. length: of a
+ * Fortran name, padded with blanks; -1 in C. NULL: no memory. */
 static struct file *definition(uint64_t comm, const char *name, long length)
 {
 	size_t n = length < 0 ? strlen(name) : (size_t)length;
@@ -74,7 +74,7 @@ HIDDEN void cr_file_stays(MPI_File fh, struct file *f)
 	pthread_mutex_unlock(&lock);
 }
 
-/* OTF2's numbers of the ways in which a file is opened. */
+/* OTF2's flags for how a file is opened. */
 static uint64_t access_mode(int mode) { return mode & MPI_MODE_RDONLY ? 0 : mode & MPI_MODE_WRONLY ? 1 : 2; }
 static uint64_t creation(int mode)
 {
@@ -83,8 +83,8 @@ static uint64_t creation(int mode)
 }
 static uint64_t status_flags(int mode) { return (mode & MPI_MODE_APPEND ? 2u : 0) | (mode & MPI_MODE_DELETE_ON_CLOSE ? 256u : 0); }
 
-/* cr_clear_stack clears the stack that the call after it gets. From Fortran, MPICH 4.0 reads the handle of a file that could not be
- * opened, which it has not set: of a handle that is 0 there it makes one that is none, of others it may crash. */
+/* cr_clear_stack writes zeros where the next call has its stack frame. MPICH 4.0 reads the uninitialised handle of a file that could not
+ * be opened from Fortran: a 0 there gives an invalid handle, another value may crash. */
 HIDDEN __attribute__((noinline)) void cr_clear_stack(void)
 {
 	char room[4096];
@@ -136,7 +136,7 @@ HIDDEN void cr_file_deleted(const char *name, long length)
 	pthread_mutex_unlock(&lock);
 }
 
-/* file_of returns an open file, or one without a number; the lock is held. */
+/* file_of returns an open file, or one with number 0 if it is not known. The lock is held. */
 static struct file *file_of(MPI_File fh)
 {
 	static struct file none;
@@ -152,7 +152,8 @@ HIDDEN void cr_file_view(MPI_File fh, MPI_Datatype unit)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The pointer that processes share may have been moved again by others: where it was set to is known where that was told. */
+/* cr_file_seek records a new position. Others may have moved a shared pointer meanwhile, so of that only absolute positions are
+ * recorded. */
 HIDDEN void cr_file_seek(MPI_File fh, MPI_Offset offset, int whence, int shared)
 {
 	MPI_Offset at = offset, byte = 0;

@@ -1,4 +1,4 @@
-/* What the generated wrappers call to look at arguments, and to turn those of Fortran into those of C. */
+/* What generated wrappers call to examine arguments and to convert those of Fortran. */
 #ifndef COPPICE_FORTRAN_H
 #define COPPICE_FORTRAN_H
 
@@ -6,35 +6,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FEW 32 /* requests of a call that need no memory from the heap */
+#define FEW 32 /* requests of a call up to which no heap memory is needed */
 #define STATUS_INTS ((int)(sizeof(MPI_Status) / sizeof(MPI_Fint)))
 #define HIDDEN __attribute__((visibility("hidden")))
 
-extern const char cr_functions[]; /* names of the wrapped functions, a line each */
-extern const char cr_classes[];   /* and what the receive log has of them, a letter each */
+extern const char cr_functions[]; /* names of the wrapped functions, one line each */
+extern const char cr_classes[];   /* their classes in the receive log, one letter each */
 
-/* cr_library finds the function that the wrapper of the same name is before. */
+/* cr_library returns the function that the wrapper of the same name hides. */
 HIDDEN void *cr_library(const char *symbol);
 
-/* cr_symbol finds a symbol in what comes after the recorder, and in MPI libraries that only their users see; NULL for none. */
+/* cr_symbol searches the libraries that come after the recorder, then MPI libraries opened with RTLD_LOCAL. NULL: not found. */
 HIDDEN void *cr_symbol(const char *symbol);
 
-/* cr_other_library tells the path of a loaded MPI library that the recorder is not made for. */
+/* cr_other_library reports whether a loaded MPI library is not the one that the recorder was made for, and copies its path. */
 HIDDEN int cr_other_library(char *path, size_t size);
 
-/* Whether a call that returned this code received what it was for: with success, or with a message longer than its buffer. Where
- * the code says so the status has that of one of several; cr_in_status tells such a code. */
+/* cr_taken returns whether a receive that returned this code has a message: it succeeded, or the message was longer than the buffer. If
+ * the code says that errors are in the statuses (cr_in_status), the status of the request decides. */
 HIDDEN int cr_taken(int code, const MPI_Status *status);
 HIDDEN int cr_in_status(int code);
 
-/* Copies of arrays, in few if they fit; NULL without memory, where the recording ends. A null pointer has null requests. */
+/* Copies of arrays. They use few if that is large enough; NULL: no memory, the recording ends. requests may be NULL. */
 HIDDEN MPI_Request *cr_saved(MPI_Request *few, const MPI_Request *requests, int n);
 HIDDEN MPI_Status *cr_statuses(MPI_Status *few, int n);
 HIDDEN MPI_Request *cr_requests(MPI_Request *few, const void *fortran, int n);
-HIDDEN MPI_Fint *cr_fortran_statuses(const void *statuses, MPI_Fint *few, int n); /* NULL where the program wants them */
+HIDDEN MPI_Fint *cr_fortran_statuses(const void *statuses, MPI_Fint *few, int n); /* NULL if the program passed an array itself */
 HIDDEN int cr_status_ignored(const void *status);
 
-/* Sizes of collectives. */
+/* Bytes of collectives. */
 HIDDEN int cr_in_place(const void *buffer);
 HIDDEN uint64_t cr_peers(MPI_Comm comm);
 HIDDEN int cr_rank(MPI_Comm comm);
@@ -50,7 +50,7 @@ HIDDEN uint64_t cr_fortran_types(MPI_Comm comm, const int *counts, const MPI_Fin
 #define cr_types(comm, counts, types) \
 	_Generic(&(counts)[0], int *: cr_types_int, const int *: cr_types_int, MPI_Count *: cr_types_count, const MPI_Count *: cr_types_count)(comm, counts, types)
 
-/* Matched probes: the communicator of a message. */
+/* Matched probes: the communicator on which a message was found. */
 HIDDEN void cr_message(MPI_Message message, MPI_Comm comm);
 HIDDEN MPI_Comm cr_message_comm(const MPI_Message *message);
 

@@ -1,4 +1,4 @@
-/* Hash tables by handle: linear probing, nothing is allocated while a table keeps its size. */
+/* Hash table by handle, with linear probing. It allocates memory only when it grows. */
 #ifndef COPPICE_HASHTABLE_H
 #define COPPICE_HASHTABLE_H
 
@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A slot begins with these; number 0 means that it is free. */
+/* A slot. number 0 means that it is free. Most fields are of requests (requests.c). */
 struct slot {
 	uint64_t handle, number;
 	uint64_t kind, active, cancelled; /* of requests */
 	uint64_t comm, bytes, op, root, received;
 	uint64_t peer, tag, thread;
 	struct neighbours *near;
-	struct slot *later, *latest; /* of requests: others in progress that have this handle too, in their order */
+	struct slot *later, *latest; /* other requests in progress with the same handle, oldest first; the last of them */
 };
 
 struct table {
@@ -44,7 +44,7 @@ static inline struct slot *place(struct table *t, uint64_t handle)
 	return &t->slots[i];
 }
 
-/* insert returns a cleared slot for a handle, whose number the caller sets at once; NULL without memory. */
+/* insert returns a cleared slot for a handle, NULL without memory. The caller must set its number at once. */
 static inline struct slot *insert(struct table *t, uint64_t handle)
 {
 	if (2 * (t->used + 1) > t->size) {
@@ -67,7 +67,7 @@ static inline struct slot *insert(struct table *t, uint64_t handle)
 	return s;
 }
 
-/* discard frees a slot and moves later ones of its run back. */
+/* discard frees a slot and moves later slots of its run back. */
 static inline void discard(struct table *t, struct slot *s)
 {
 	size_t mask = t->size - 1, i = (size_t)(s - t->slots);

@@ -12,7 +12,7 @@ static int is(const struct held *f)
 	return f->fd >= 0 && fstat(f->fd, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode;
 }
 
-/* above opens a file by a number that no standard stream has, whichever of them the program closed. */
+/* above opens a file under a descriptor greater than those of the standard streams, which the program may have closed. */
 static int above(const char *path, int flags)
 {
 	int low = open(path, flags | O_CLOEXEC, 0644), fd = low;
@@ -50,5 +50,5 @@ HIDDEN void cr_release(struct held *f)
 {
 	if (is(f))
 		close(f->fd);
-	f->fd = -1; /* its path stays: the program may be in malloc */
+	f->fd = -1; /* path is not freed: a signal may have interrupted malloc */
 }

@@ -1,4 +1,4 @@
-/* A file that is kept open. The program may close the descriptor, and open a file of its own by the same number. */
+/* A file that stays open although the program may close its descriptor and open another file under the same number. */
 #ifndef COPPICE_HELD_H
 #define COPPICE_HELD_H
 
@@ -13,8 +13,8 @@ struct held {
 	ino_t inode;
 };
 
-HIDDEN int cr_hold(struct held *f, const char *path, int flags); /* opens or makes it; its descriptor, or -1 and errno */
-HIDDEN int cr_held(struct held *f);                              /* its descriptor; it is opened again where that is another file's */
+HIDDEN int cr_hold(struct held *f, const char *path, int flags); /* opens or creates the file; returns the descriptor, or -1 and errno */
+HIDDEN int cr_held(struct held *f);                              /* returns the descriptor; opens the file again if the number belongs to another file */
 HIDDEN void cr_release(struct held *f);
 
 #endif

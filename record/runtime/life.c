@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Beginning and end of MPI, and MPI_Pcontrol: wrappers that are not like the others. Their numbers are in log.h. */
+/* Wrappers of functions that begin and end MPI, and of MPI_Pcontrol. log.h has their numbers. */
 
 int MPI_Init(int *argc, char ***argv)
 {
@@ -60,13 +60,13 @@ int MPI_Abort(MPI_Comm comm, int code)
 	return PMPI_Abort(comm, code);
 }
 
-/* readable copies the text at p, if there is memory and a text in it: whether a second argument was passed at all cannot
- * be told. */
+/* readable copies the text at p. It returns 0 if p is not the address of a text: the wrapper cannot know whether the program passed a
+ * second argument. */
 static int readable(const void *p, char *text, size_t size)
 {
 	struct iovec to = {text, size - 1}, from = {(void *)(uintptr_t)p, size - 1};
 	ssize_t n = -1;
-	while (p && from.iov_len > 8 && (n = process_vm_readv(getpid(), &to, 1, &from, 1, 0)) < 0) /* the end of the memory may be near */
+	while (p && from.iov_len > 8 && (n = process_vm_readv(getpid(), &to, 1, &from, 1, 0)) < 0) /* the memory may end within size bytes */
 		from.iov_len /= 2;
 	if (n <= 0)
 		return 0;
@@ -105,7 +105,7 @@ int MPI_Pcontrol(const int level, ...)
 	return PMPI_Pcontrol(level);
 }
 
-/* Fortran. The library's own functions go on to the profiling interface, which does not come back here. */
+/* Fortran. The library's own functions call PMPI functions, which are not wrapped. */
 
 typedef void fortran_1(void *);
 typedef void fortran_3(void *, void *, void *);

@@ -16,7 +16,7 @@
 #define BLOCK (1u << 20)
 #define HEAD 32
 #define HASHES 65536
-#define SHORTEST 64 /* bytes of a payload that is worth looking for */
+#define SHORTEST 64 /* bytes of the shortest payload that is stored only once */
 #define END_ROOM 128
 
 HIDDEN int lg_on, lg_times;
@@ -29,7 +29,7 @@ struct bytes {
 	size_t n, room;
 };
 
-/* A payload in the record in hand, and one in the file. */
+/* A payload of the current record, and one that is in the file. */
 struct fresh {
 	uint64_t hash[2];
 	size_t at, n;
@@ -46,7 +46,7 @@ static struct {
 	uint8_t *block;
 	size_t used; /* of the block, head included */
 	uint64_t sequence, budget;
-	uint64_t calls, before; /* calls begun; those before this block */
+	uint64_t calls, before; /* calls so far; calls before this block */
 	uint64_t repeats, payload, again;
 	struct bytes now, last;
 	struct fresh *fresh;
@@ -59,14 +59,14 @@ static void complain(const char *what)
 	fprintf(stderr, "coppice record: receive log: %s: %s; the log ends here, the program goes on\n", what, strerror(errno));
 }
 
-/* close_log leaves what is in the file; the rest of the block in hand is lost. */
+/* close_log closes the file; the current block is lost. */
 static void close_log(void)
 {
 	lg_on = lg_times = 0;
 	cr_release(&lg.file);
 }
 
-/* flush writes the block in hand as it is; it goes on. */
+/* flush writes the current block as it is and keeps it open. */
 static void flush(void)
 {
 	struct {
@@ -134,7 +134,7 @@ static void record(int kind, const uint8_t *body, size_t n)
 	stream(body, n);
 }
 
-/* The record in hand. */
+/* The current record. */
 
 HIDDEN void lg_lost(void) { lg.lost = 1; }
 
@@ -194,8 +194,8 @@ static void digest(const uint8_t *p, size_t n, uint64_t out[2])
 	out[1] = finish(b) + out[0];
 }
 
-/* lg_payload ends the record with a payload of n bytes, which lie at the end of it with room for two numbers before them
- * not yet made: length and place go where the caller left room, or the bytes go and a place stays. */
+/* lg_payload ends the record with a payload of n bytes. The caller has put the payload 11 bytes after the end of the record; the gap
+ * gets the length and a 0. If the file has the same payload already, the record gets its length and place instead. */
 HIDDEN void lg_payload(size_t n)
 {
 	uint8_t *start = lg.now.p + lg.now.n; /* 11 unused bytes, then the payload */
@@ -223,7 +223,7 @@ HIDDEN void lg_payload(size_t n)
 			lg.fresh_room = 2 * lg.fresh_room + 64;
 		}
 	}
-	if (n >= SHORTEST && lg.fresh_n < lg.fresh_room) /* else it is stored again when it comes again */
+	if (n >= SHORTEST && lg.fresh_n < lg.fresh_room) /* without memory a repetition is stored again */
 		lg.fresh[lg.fresh_n++] = (struct fresh){{hash[0], hash[1]}, lg.now.n + h, n};
 	lg.now.n += h + n;
 }
@@ -238,7 +238,7 @@ static void repeats(void)
 	record(REC_REPEAT, b, varint(b, n));
 }
 
-/* finish_log writes the end. The lock is held. */
+/* finish_log writes the end of the log. The lock is held. */
 static void finish_log(int reason)
 {
 	if (lg.file.fd < 0)
@@ -328,7 +328,7 @@ HIDDEN void lg_checks(int mask, const int64_t *values)
 		}
 }
 
-/* lg_open makes the file; the header goes into the record in hand, and lg_opened writes it. */
+/* lg_open makes the file. The caller builds the header as current record; lg_opened writes it. */
 HIDDEN int lg_open(const char *name, uint64_t budget, int times)
 {
 	lg.budget = budget;
@@ -349,7 +349,7 @@ HIDDEN void lg_opened(void)
 {
 	record(REC_HEADER, lg.now.p, lg.now.n);
 	if (lg.file.fd >= 0 && lg.used > HEAD)
-		flush(); /* whoever finds the log of a killed process sees whose it was */
+		flush(); /* to identify the process even if it is killed */
 	lg_on = lg.file.fd >= 0;
 }
 

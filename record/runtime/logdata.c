@@ -53,10 +53,10 @@ static int inter(MPI_Comm comm)
 	return flag;
 }
 
-/* lg_root tells whether this process is the root: in an intercommunicator the rank is one of the other group. */
+/* lg_root returns whether this process is the root. For an intercommunicator, root is MPI_ROOT there, or a rank of the remote group. */
 HIDDEN int lg_root(MPI_Comm comm, int root) { return inter(comm) ? root == MPI_ROOT : root == lg_rank(comm); }
 
-/* lg_degree is the number of neighbours in a topology that this process receives from, or sends to. */
+/* lg_degree returns the number of neighbours in a topology from which (out: to which) this process receives (sends). */
 HIDDEN uint64_t lg_degree(MPI_Comm comm, int out)
 {
 	int kind = MPI_UNDEFINED, n = 0, far = 0, weighted = 0;
@@ -224,7 +224,7 @@ static int derived(MPI_Datatype type)
 	return combiner != MPI_COMBINER_NAMED;
 }
 
-/* plain tells whether elements lie in memory as MPI_Pack puts them. */
+/* plain returns whether elements lie in memory as MPI_Pack would write them. */
 static int plain(MPI_Datatype type, int size)
 {
 	MPI_Aint lb = 0, extent = 0;
@@ -234,7 +234,7 @@ static int plain(MPI_Datatype type, int size)
 	return lb == 0 && extent == size;
 }
 
-/* pack puts at most limit bytes of a piece at to, which has room for all of it. */
+/* pack copies at most limit bytes of a piece to a buffer that has room for the whole piece. */
 static void pack(const struct lg_piece *p, uint8_t *to, uint64_t limit)
 {
 	int size = 0;
@@ -250,7 +250,7 @@ static void pack(const struct lg_piece *p, uint8_t *to, uint64_t limit)
 	MPI_Count n = (MPI_Count)((limit + (uint64_t)size - 1) / (uint64_t)size), most = (1 << 30) / size + 1;
 	if (n > p->count)
 		n = p->count;
-	for (MPI_Count i = 0; i < n; i += most) { /* MPI_Pack has an int for the size */
+	for (MPI_Count i = 0; i < n; i += most) { /* MPI_Pack takes the size as int */
 		int part = (int)(n - i < most ? n - i : most), position = 0;
 		PMPI_Pack(beyond(p->buffer, i * extent), part, p->type, to + i * size, part * size, &position, MPI_COMM_SELF);
 	}
@@ -278,7 +278,7 @@ HIDDEN void lg_data(int parameter, struct lg_data *d, int64_t limit)
 	lg_drop(d);
 }
 
-/* lg_keep makes the datatypes our own: the program may free them before the data come. */
+/* lg_keep duplicates the datatypes: the program may free its own before the data arrive. */
 HIDDEN void lg_keep(struct lg_data *d)
 {
 	struct lg_piece *p = d->all ? d->all : &d->one;

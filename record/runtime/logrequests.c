@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * Requests in progress, in lists by the value of their handles. A library may give the same handle to several requests that
- * are complete when they are made: they are in one list, in the order of their making. Only one thread comes here.
+ * Requests in progress, by the value of their handles. A library may return the same handle for several requests that were complete at
+ * once; these are in one list, oldest first. Only one thread calls these functions.
  */
 
 struct request {
@@ -13,9 +13,9 @@ struct request {
 	MPI_Request handle;
 	uint64_t number;
 	int kind, buffer;
-	int active, seen, shared; /* seen: its data are in the log; shared: its handle was another's too */
+	int active, seen, shared; /* seen: its data are in the log; shared: another request had the same handle */
 	struct lg_data data;
-	const void *comm; /* where Comm_idup puts the new communicator */
+	const void *comm; /* where Comm_idup stores the new communicator */
 	int fortran;
 };
 
@@ -145,7 +145,7 @@ static void done(int parameter, int index, uint64_t n, int status_parameter, con
 	lg_status(status_parameter, index, status);
 }
 
-/* arrived writes what came with a request, once. */
+/* arrived writes the data of a request once. */
 static void arrived(struct request *r, const MPI_Status *status)
 {
 	if (r->seen)
@@ -158,7 +158,7 @@ static void arrived(struct request *r, const MPI_Status *status)
 	if (!(r->kind & LG_DATA) || r->data.n == 0 || (cancelled && !(r->kind & LG_COLLECTIVE)))
 		return;
 	struct lg_data d = r->data;
-	if (r->kind & LG_PERSISTENT) { /* lg_data lets its pieces go: these stay for the next start */
+	if (r->kind & LG_PERSISTENT) { /* lg_data frees its pieces, and a persistent request needs them again */
 		d.kept = 0;
 		if (d.all && (d.all = malloc(d.n * sizeof *d.all)))
 			memcpy(d.all, r->data.all, d.n * sizeof *d.all);
@@ -168,7 +168,7 @@ static void arrived(struct request *r, const MPI_Status *status)
 	lg_data(r->buffer, &d, r->kind & LG_COLLECTIVE ? -1 : lg_received(status));
 }
 
-/* lg_done logs the end of a request that had the given handle before the call. */
+/* lg_done logs that the request with this handle before the call is complete. */
 HIDDEN void lg_done(int parameter, int index, MPI_Request before, int status_parameter, const MPI_Status *status)
 {
 	if (before == MPI_REQUEST_NULL)
@@ -187,7 +187,7 @@ HIDDEN void lg_done(int parameter, int index, MPI_Request before, int status_par
 		discard(r);
 }
 
-/* lg_looked is for Request_get_status, which leaves the request as it is. */
+/* lg_looked is lg_done for MPI_Request_get_status, which does not free the request. */
 HIDDEN void lg_looked(int parameter, MPI_Request request, int status_parameter, const MPI_Status *status)
 {
 	struct request *r = request == MPI_REQUEST_NULL ? NULL : find(request);

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The beginning. */
+/* The begin of a log. */
 
 static void text(const char *s, size_t n)
 {
@@ -42,7 +42,7 @@ static void environment(void)
 				pair("env", *e);
 }
 
-/* arguments are read a part at a time: a command line may be long. */
+/* arguments reads the command line in parts, because it may be long. */
 static void arguments(void)
 {
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -75,7 +75,7 @@ static void functions(void)
 	static const char *const special[] = {"C Init", "C Init_thread", "C Finalize", "L Abort", "L Pcontrol"};
 	char b[256];
 	int i = 0;
-	for (const char *line = cr_functions; *line; i++) { /* the class is in cr_classes */
+	for (const char *line = cr_functions; *line; i++) { /* cr_classes has their classes */
 		line += strncmp(line, "MPI_", 4) == 0 ? 4 : 0;
 		size_t n = strcspn(line, "\n");
 		snprintf(b, sizeof b, "%d %c %.*s", i, cr_classes[i], (int)n, line);
@@ -121,7 +121,7 @@ static void header(int rank, int size)
 	functions();
 }
 
-/* chosen tells whether a rank is in a list as 0,3. */
+/* chosen returns whether a list such as 0,3 has a rank. */
 static int chosen(const char *list, int rank)
 {
 	char *end;
@@ -133,10 +133,10 @@ static int chosen(const char *list, int rank)
 	return 0;
 }
 
-/* start opens the log of a chosen process; it tells whether there is one now. */
+/* start opens the log if this process was chosen. It returns whether there is one now. */
 static int start(void)
 {
-	static int begun; /* Fortran's initialisation may call that of C, whose wrapper comes first */
+	static int begun; /* Fortran's MPI_INIT may call that of C: both wrappers come here */
 	int rank = 0, size = 0;
 	const char *folder = getenv("COPPICE_LOG_DIR"), *bytes = getenv("COPPICE_LOG_BYTES"), *times = getenv("COPPICE_LOG_WTIME");
 	uint64_t budget = bytes ? strtoull(bytes, NULL, 10) : 0;
@@ -173,7 +173,7 @@ HIDDEN void lg_finalize(int code)
 	lg_stop(LG_FINALIZE);
 }
 
-/* The clock of MPI, whose readings are in the log where that was asked for. */
+/* MPI_Wtime. Its results are logged if that was asked for. */
 
 static double wtime(void)
 {

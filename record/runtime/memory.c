@@ -4,7 +4,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-/* Memory of what a signal handler may make known, when it writes to a file while the program is in malloc: from the kernel, in pieces. */
+/* Memory for definitions that a signal handler may make while the program is in malloc. It comes from mmap, in pieces, and is never
+ * freed. */
 
 #define PIECE_BYTES (64 << 10)
 

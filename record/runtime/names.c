@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of user regions and of MPI_Pcontrol, numbered as they come. Number 0 is the program. */
+/* Names of regions and of MPI_Pcontrol, numbered in the order of their first use. Number 0 is the program. */
 
 struct name {
 	struct name *following;

@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-/* Who the neighbours of a process are in the topology of a communicator. */
+/* Neighbours of a process in the topology of a communicator. */
 
-#define TAG INT32_MIN /* of messages between neighbours */
+#define TAG INT32_MIN /* tag of messages between neighbours */
 
 HIDDEN struct neighbours *cr_neighbours(MPI_Comm comm)
 {
@@ -44,7 +44,7 @@ HIDDEN struct neighbours *cr_neighbours(MPI_Comm comm)
 		PMPI_Dist_graph_neighbors(comm, in, sources, weights, out, peers, weights + in);
 	for (int i = 0; i < near->n; i++) {
 		near->with[i].peer = peers[i];
-		if (kind == MPI_CART) /* what goes one way comes from the other */
+		if (kind == MPI_CART) /* a message that leaves in one direction arrives from the opposite one */
 			near->with[i].tag = TAG + (i < out ? i : (i - out) ^ 1);
 		else
 			near->with[i].tag = TAG;

@@ -6,9 +6,9 @@
 #include <string.h>
 
 /*
- * The tool of OpenMP's tools interface, OMPT (OpenMP 5.0, chapter 4): a runtime that has the interface, such as that of LLVM, looks
- * for ompt_start_tool when it begins and calls the functions that are given to it. What is needed of its header is declared here, because
- * the MPI library's compiler may not have it.
+ * The tool of OMPT, the OpenMP tools interface (OpenMP 5.0, chapter 4). A runtime that implements it, such as LLVM's, calls ompt_start_tool
+ * when it begins, and later the callbacks that initialize registers. The MPI library's compiler may not have omp-tools.h, so what is needed
+ * of it is declared here.
  */
 
 union data {
@@ -46,7 +46,7 @@ static void parallel_begin(union data *task, const void *frame, union data *para
 
 static void parallel_end(union data *parallel, union data *task, int flags, const void *address)
 {
-	/* The data may be another region's by now: LLVM's runtime gives the team away first. */
+	/* LLVM's runtime may have reused the team, and with it this data, for another region: do not read it. */
 	(void)parallel, (void)task, (void)flags, (void)address;
 	cr_parallel_end();
 }
@@ -66,7 +66,7 @@ static void sync_region(int kind, int endpoint, union data *parallel, union data
 {
 	(void)parallel, (void)task;
 	int construct = kind == SYNC_BARRIER || kind == SYNC_EXPLICIT ? C_BARRIER : kind == SYNC_TASKWAIT ? C_TASKWAIT : C_IMPLICIT_BARRIER;
-	if (kind == SYNC_TASKGROUP || kind == SYNC_REDUCTION || endpoint == ENDPOINT_BOTH) /* what is in a task group is work */
+	if (kind == SYNC_TASKGROUP || kind == SYNC_REDUCTION || endpoint == ENDPOINT_BOTH) /* a task group encloses work, it is not only a wait */
 		return;
 	if (construct == C_IMPLICIT_BARRIER && endpoint == ENDPOINT_BEGIN)
 		cr_team_barrier_begin(address);
@@ -100,7 +100,7 @@ static void work(int kind, int endpoint, union data *parallel, union data *task,
 		cr_construct_end(construct, 0);
 }
 
-/* Calls that only test do not wait. Atomic operations are too short. */
+/* waits returns the construct in which a thread waits. Calls that only test do not wait, and atomic operations are too short. */
 static unsigned waits(int kind)
 {
 	return kind == MUTEX_LOCK ? C_SET_LOCK : kind == MUTEX_NEST_LOCK ? C_SET_NEST_LOCK : kind == MUTEX_CRITICAL ? C_CRITICAL : kind == MUTEX_ORDERED ? C_ORDERED : 0;
@@ -136,7 +136,7 @@ static void mutex_released(int kind, uint64_t lock, const void *address)
 		cr_construct_end(waits(kind), 0);
 }
 
-/* nest_lock is called in place of mutex_acquired where the thread has the lock already. */
+/* LLVM calls nest_lock instead of mutex_acquired if the thread has the lock already. */
 static void nest_lock(int endpoint, uint64_t lock, const void *address)
 {
 	(void)lock, (void)address;
@@ -148,7 +148,7 @@ static void task_create(union data *task, const void *frame, union data *created
 {
 	(void)task, (void)frame, (void)dependences;
 	created->value = 0;
-	if (flags & TASK_EXPLICIT && !(flags & TASK_UNTIED)) /* an untied task may go on on another thread */
+	if (flags & TASK_EXPLICIT && !(flags & TASK_UNTIED)) /* an untied task may continue on another thread */
 		created->value = cr_task_create(address);
 }
 
@@ -159,7 +159,7 @@ static void task_schedule(union data *before, int status, union data *next)
 			next && next->value ? &next->value : NULL);
 }
 
-static _Atomic(const char *) began; /* a runtime, by its name */
+static _Atomic(const char *) began; /* name of the runtime that has begun */
 
 HIDDEN void cr_replaced(void)
 {
@@ -205,7 +205,7 @@ static int initialize(lookup *find, int device, union data *tool)
 
 static void finalize(union data *tool) { (void)tool; }
 
-/* ompt_start_tool is called by the runtime. */
+/* The runtime calls ompt_start_tool. */
 struct start_result {
 	int (*initialize)(lookup *, int, union data *);
 	void (*finalize)(union data *);

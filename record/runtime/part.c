@@ -9,18 +9,18 @@
 #include <unistd.h>
 
 /*
- * The part of a run that is recorded: from an instant on and until one, or nothing of a process. Outside of it calls pass the recorder,
- * which knows requests and communicators, and no event is written.
+ * The part of a run that is recorded: between two instants, or nothing of a process. Outside of it, calls update requests and communicators
+ * but no events are written.
  *
- * Messages are matched by their order. So the process counts those that are over before its part begins: sends, receives and collectives,
- * or in what is given up where only the latest is kept, in a table that is a file, R.left, and there even when the process is killed. trace/recording leaves out what has its
- * other side outside of a part.
+ * The reader matches messages by their order. So a process counts the sends, receives and collectives before its part, or those in windows
+ * that are dropped when only the latest are kept. The counts are in a table that is mapped from a file, R.left, so they survive if the
+ * process is killed. trace/recording ignores events whose other side is outside of a part.
  */
 
 enum { BEFORE, WITHIN, AFTER };
 #define NEVER UINT64_MAX
 
-/* An instant: ns since the end of MPI_Init, or the n-th time that a region of the program or MPI_Pcontrol of a level comes. */
+/* An instant: ns since the end of MPI_Init, or the n-th time that a region or a level of MPI_Pcontrol occurs. */
 struct instant {
 	enum { NONE, TIME, REGION, LEVEL } kind;
 	uint64_t n, count, name;
@@ -28,10 +28,10 @@ struct instant {
 	const char *region;
 };
 static struct instant from, until;
-static _Atomic(uint64_t) opens = NEVER, closes = NEVER; /* times, where they are known */
-static uint64_t start; /* MPI_Init ended */
+static _Atomic(uint64_t) opens = NEVER, closes = NEVER; /* times of the instants, NEVER until they are known */
+static uint64_t start; /* when MPI_Init ended */
 
-/* The table. A key is a kind, the tag, the communicator's number here and the other process. */
+/* The table of counts. A key is a kind, a tag, the local number of a communicator, and the other process. */
 enum { SENT = 1, RECEIVED, COLLECTIVE };
 #define SLOTS (1u << 16)
 struct counted {
@@ -39,7 +39,7 @@ struct counted {
 	uint64_t comm, peer, count;
 };
 static struct {
-	uint32_t lost, dropping; /* it was full; events of a window are being counted */
+	uint32_t lost, dropping; /* lost: it was full; dropping: events of a window are being counted */
 	uint64_t used, zero[2];
 	struct counted slots[SLOTS];
 } *table;
@@ -91,7 +91,7 @@ static void count_event(int kind, const uint64_t *a)
 
 HIDDEN void cr_part_dropping(int on) { table->dropping = (uint32_t)on; }
 
-/* Numbers of each kind of events after its time. */
+/* How many numbers follow the time of each kind of event. */
 static const uint8_t numbers[] = {
 	[EV_ENTER] = 1, [EV_LEAVE] = 1, [EV_SEND] = 4, [EV_ISEND] = 5, [EV_ISEND_DONE] = 1, [EV_RECV] = 4, [EV_IRECV_REQ] = 1, [EV_IRECV] = 5,
 	[EV_CANCELLED] = 1, [EV_COLL_END] = 5, [EV_NBC_REQ] = 1, [EV_NBC_END] = 6, [EV_REGION_ENTER] = 1, [EV_REGION_LEAVE] = 1, [EV_PCONTROL] = 2,
@@ -120,7 +120,7 @@ HIDDEN void cr_left_out(struct stream *s, uint64_t t, int kind, int n, const uin
 {
 	if (s->part == BEFORE)
 		count_event(kind, a);
-	/* What was asked for before the end tells in which order messages of the part were received. */
+	/* Completions of requests from within the part are recorded after it: they give the order in which its messages were received. */
 	if (s->part == AFTER && (kind == EV_IRECV || kind == EV_NBC_END) && a[n - 1] <= s->requests) {
 		s->off = 0;
 		put(s, t, kind, n, a);
@@ -128,14 +128,14 @@ HIDDEN void cr_left_out(struct stream *s, uint64_t t, int kind, int n, const uin
 	}
 }
 
-/* told writes a definition of the part: what, and ns since the end of MPI_Init. */
+/* told writes DEF_PART with ns since the end of MPI_Init. */
 static void told(uint64_t what, uint64_t t)
 {
 	uint64_t body[2] = {what, t - start};
 	cr_define(DEF_PART, body, sizeof body);
 }
 
-/* cr_part begins or ends the part on this thread, which is not inside of a call. t: the time; since then nothing began or ended. */
+/* cr_part begins or ends the part for this thread, which is not in a call. t is the current time; the thread has written nothing since. */
 HIDDEN void cr_part(struct stream *s, uint64_t t)
 {
 	uint64_t on = 1, begin = atomic_load(&opens), end = atomic_load(&closes);
@@ -145,7 +145,7 @@ HIDDEN void cr_part(struct stream *s, uint64_t t)
 		s->part = WITHIN;
 		s->off = 0;
 		uint64_t at = begin > s->stamp ? begin : s->stamp;
-		if (at < s->last) /* a thread that is younger */
+		if (at < s->last) /* the thread began later */
 			at = s->last;
 		cr_begin_stream(s, at);
 		put(s, at, EV_PART, 1, &on);
@@ -172,7 +172,7 @@ HIDDEN void cr_part(struct stream *s, uint64_t t)
 
 HIDDEN int cr_part_over(uint64_t t) { return t >= atomic_load(&closes); }
 
-/* happens tells whether an instant is this time that something comes. Those of the first thread count. */
+/* happens counts an occurrence and returns whether it is the instant. Only those on the first thread count. */
 static int happens(struct instant *i, uint64_t name, int level)
 {
 	int is = i->kind == REGION ? name && name == i->name : i->kind == LEVEL && !name && level == i->level;
@@ -203,7 +203,7 @@ HIDDEN void cr_part_named(const char *text, uint64_t number)
 	}
 }
 
-/* read_instant reads time=NS, level=LEVEL:N or region=N:NAME. */
+/* read_instant parses time=NS, level=LEVEL:N or region=N:NAME. */
 static void read_instant(const char *variable, struct instant *i)
 {
 	const char *text = getenv(variable);
@@ -224,7 +224,7 @@ static void read_instant(const char *variable, struct instant *i)
 	}
 }
 
-/* wanted tells whether this process is in a list of ranks as 0-15,20. */
+/* wanted returns whether a list such as 0-15,20 has this rank. */
 static int wanted(const char *list)
 {
 	for (char *p = (char *)(uintptr_t)list; p && *p;) {

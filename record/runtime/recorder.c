@@ -37,11 +37,11 @@ HIDDEN void cr_no_memory(void)
 	cr_stop(END_MEMORY);
 }
 
-/* cr_meter writes what count read, before the enter or leave that it belongs to. */
+/* cr_meter writes the counters that count has read. It precedes the enter or leave that they belong to. */
 HIDDEN void cr_meter(struct stream *s, uint64_t t)
 {
 	uint64_t a[1 + COUNTERS] = {cr.counters_n};
-	if (s->at >= s->end && !cr_turn(s)) /* the values are relative to those before in the same window */
+	if (s->at >= s->end && !cr_turn(s)) /* values are relative to the previous ones of the same window */
 		return;
 	for (unsigned i = 0; i < cr.counters_n; i++) {
 		a[1 + i] = s->values[i] - s->counted[i];
@@ -50,10 +50,10 @@ HIDDEN void cr_meter(struct stream *s, uint64_t t)
 	put(s, t, EV_METRIC, 1 + (int)cr.counters_n, a);
 }
 
-/* abandon ends a call of file I/O that was left by longjmp. */
+/* abandon ends a call of file I/O that the program left by longjmp. */
 static void abandon(struct stream *s, const char *frame)
 {
-	if (s->depth != 1 || !s->frame || frame < s->frame) /* the stack grows down */
+	if (s->depth != 1 || !s->frame || frame < s->frame) /* the call still runs: the stack grows down */
 		return;
 	count(s);
 	if (atomic_load_explicit(&cr.active, memory_order_relaxed))
@@ -62,7 +62,7 @@ static void abandon(struct stream *s, const char *frame)
 	s->depth = 0;
 }
 
-/* part looks whether what is recorded begins or ends; it tells whether this thread is outside of it. */
+/* part begins or ends the recorded part if it is time. It returns whether this thread is outside of it. */
 static int part(struct stream *s)
 {
 	uint64_t t = now();
@@ -75,11 +75,11 @@ static int part(struct stream *s)
 HIDDEN int cr_enter(unsigned function, struct cr_place from)
 {
 	int active = atomic_load_explicit(&cr.active, memory_order_relaxed);
-	if (!active && !lg_on) /* the receive log may be there for longer */
+	if (!active && !lg_on) /* the receive log may go on after the recording has ended */
 		return 0;
 	uint64_t t = 0;
 	if (!cr_mine) {
-		t = now(); /* the program is in the call while its thread gets a file, which takes a millisecond or, on a busy disk, many */
+		t = now(); /* opening the thread's file may take ms, which belong to the call */
 		if (!active)
 			lg_second_thread();
 		if (!active || !cr_stream())
@@ -118,7 +118,7 @@ HIDDEN void cr_returned(void)
 
 HIDDEN void cr_leave(void)
 {
-	if (lg_on) /* what its log took is not a computation of the program */
+	if (lg_on) /* writing the log is not computation of the program */
 		cr_returned();
 	if (atomic_load_explicit(&cr.active, memory_order_relaxed))
 		edge(cr_mine, cr_mine->stamp, EV_LEAVE, cr_mine->call);
@@ -184,7 +184,7 @@ HIDDEN void cr_call_leave(void)
 		cr_part(s, s->stamp);
 }
 
-/* cr_event writes an event of the call in hand, at the time of its enter or, after cr_returned, of its leave. */
+/* cr_event writes an event of the current call, with the time of its enter or, after cr_returned, of its leave. */
 HIDDEN void cr_event(int kind, int n, const uint64_t *args)
 {
 	if (atomic_load_explicit(&cr.active, memory_order_relaxed))
@@ -210,12 +210,13 @@ HIDDEN uint64_t cr_begins(void)
 	return now();
 }
 
-/* What an archive takes without the events, the communicators and the names: definitions of the functions and of a process,
- * with room for the blocks of the files. */
+/* Bytes of an archive without events, communicators and names: definitions of functions and of one process, and space for the blocks of
+ * the files. */
 #define ARCHIVE_BYTES (32 << 10)
 #define PROCESS_BYTES (10 << 10)
 
-/* share is what this process may take of an archive that is bounded. In 1 MiB of events a chunk's head and end are less than 256. */
+/* share returns the bytes that this process may use of a bounded archive. The 4096th part is for heads and ends of chunks: less than 256
+ * bytes for 1 MiB of events. */
 static int64_t share(void)
 {
 	const char *b = getenv("COPPICE_RECORD_BYTES");
@@ -226,14 +227,14 @@ static int64_t share(void)
 	return mine - mine / 4096;
 }
 
-/* A child that the program forks records nothing: the files are its parent's. */
+/* In a child that the program forks nothing is recorded: the files belong to its parent. */
 static void forked(void)
 {
 	atomic_store(&cr.active, 0);
 	lg_on = lg_times = 0;
 }
 
-/* begun: Fortran's initialisation may call that of C, whose wrapper comes first. */
+/* begun: MPI_Init was called. Fortran's may call that of C, so both wrappers come here. */
 static atomic_int begun, sessions;
 
 HIDDEN void cr_session(void)
@@ -242,15 +243,15 @@ HIDDEN void cr_session(void)
 		cr_define(DEF_SESSIONS, "", 0);
 }
 
-/* define_end ends the definitions. */
+/* define_end writes the last definition and closes the file. */
 static void define_end(const uint64_t end[6])
 {
 	cr_define(DEF_END, end, 6 * sizeof *end);
 	cr_release(&cr.def);
 }
 
-/* refuse defines a process whose program has sessions and does without MPI_Init: there is no world whose members could be numbered, so
- * nothing is recorded, and the archive says why. It has the number that the launcher gave it. */
+/* refuse defines a process of a program that uses sessions without MPI_Init. There is no world communicator to number the processes in,
+ * so nothing else is recorded and the archive says why. The rank comes from the launcher's environment. */
 static void refuse(const char *folder)
 {
 	static const char *const numbers[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
@@ -274,8 +275,8 @@ static void refuse(const char *folder)
 	define_end(end);
 }
 
-/* leave_note tells record, where nothing was recorded, why: the program has sessions alone, or another MPI library, or it calls this one, and
- * not by the recorder. */
+/* leave_note writes why nothing was recorded, for record: the program uses only sessions, or another MPI library, or it calls this one
+ * past the recorder. */
 static void leave_note(void)
 {
 	char name[3100], text[3100] = "past";
@@ -297,14 +298,15 @@ static void leave_note(void)
 	}
 }
 
-/* cr_spawned tells whether MPI_Comm_spawn started this process. Its world has ranks of its own, whose files are other processes'. */
+/* cr_spawned returns whether MPI_Comm_spawn started this process. Its ranks belong to another MPI_COMM_WORLD, so its files would
+ * overwrite those of other processes. */
 HIDDEN int cr_spawned(void)
 {
 	MPI_Comm parent = MPI_COMM_NULL;
 	return PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL;
 }
 
-/* What the program gave exit or MPI_Abort, or returned from main, + 1. Not every C library says. */
+/* The status of exit, MPI_Abort or return from main, + 1. Only some C libraries have on_exit, which passes it. */
 static uint64_t exit_status;
 #pragma weak on_exit
 
@@ -314,8 +316,8 @@ static void exits(int status, void *unused)
 	exit_status = (uint64_t)(status & 0xff) + 1;
 }
 
-/* anyone tells whether there is something on one of the processes. It waits for all of them: one that has no recorder never comes,
- * and the program hangs, which is told. */
+/* anyone returns whether there is nonzero on any process. It waits for all processes. One without the recorder never takes part and the
+ * program hangs: then this writes a message after 10 s. */
 static int anyone(const char *folder, int there)
 {
 	char name[sizeof cr.folder + 64];
@@ -335,7 +337,7 @@ static int anyone(const char *folder, int there)
 		snprintf(name, sizeof name, "%s/note", folder);
 		int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 		if (fd < 0)
-			continue; /* another one tells it */
+			continue; /* another process writes the message */
 		if (write(fd, "alone", 5) == 5)
 			fprintf(stderr, "coppice record: process %d of %d waits for others since 10 s. They have no recorder, and never come, or they are "
 				"still in MPI_Init or cannot be reached. The launcher has to give LD_PRELOAD and COPPICE_RECORD_DIR to all processes: "
@@ -345,7 +347,7 @@ static int anyone(const char *folder, int there)
 	return any;
 }
 
-/* begin opens the files of this process; without them, and a thread that helps, nothing is recorded. */
+/* begin opens the files of this process and starts the helper thread. If it fails, nothing is recorded. */
 static int begin(const char *folder)
 {
 	char name[sizeof cr.folder + 64];
@@ -387,7 +389,7 @@ static int begin(const char *folder)
 	return 0;
 }
 
-/* cr_start begins the recording once MPI is there. The event stream begins when the library was loaded. */
+/* cr_start begins the recording after MPI_Init. The event stream begins at the time when the library was loaded. */
 HIDDEN void cr_start(uint64_t entered, unsigned function, struct cr_place from)
 {
 	const char *folder = getenv("COPPICE_RECORD_DIR");
@@ -399,7 +401,7 @@ HIDDEN void cr_start(uint64_t entered, unsigned function, struct cr_place from)
 		return;
 	}
 	atomic_store(&cr.active, 1);
-	edge(cr_mine, cr.begin, EV_REGION_ENTER, 0); /* name 0 is the program */
+	edge(cr_mine, cr.begin, EV_REGION_ENTER, 0); /* name 0: the program */
 	memcpy(cr_mine->values, cr.entered, sizeof cr.entered);
 	cr_sites_open();
 	cr_signals_open();
@@ -433,7 +435,7 @@ HIDDEN void cr_quiet(int on)
 		cr_mine->quiet = on;
 }
 
-/* cr_stop ends the recording of this process: windows get their checksums, files their true length. */
+/* cr_stop ends the recording of this process: windows get their checksums, files their final length. */
 HIDDEN void cr_stop(int reason)
 {
 	if (cr.parted && cr_mine && cr_mine->depth == 0 && reason <= END_ABORT)
@@ -443,7 +445,7 @@ HIDDEN void cr_stop(int reason)
 	if (cr_mine && cr_mine->thread == 0 && cr_mine->depth == 0)
 		cr_computed(cr_mine->stamp, now());
 	cr_usage(0);
-	if (cr_mine && !cr_mine->off && reason <= END_ABORT && cr_mine->depth == 0 && cr_mine->at < cr_mine->end) /* the program's end, outside of MPI */
+	if (cr_mine && !cr_mine->off && reason <= END_ABORT && cr_mine->depth == 0 && cr_mine->at < cr_mine->end) /* end of the program's region */
 		cr_leave_all();
 	cr_sample_end();
 	pthread_mutex_lock(&cr.lock);
@@ -456,7 +458,7 @@ HIDDEN void cr_stop(int reason)
 	uint64_t end[6] = {(uint64_t)reason};
 	if (reason == END_EXIT || reason == END_ABORT)
 		end[5] = exit_status;
-	pthread_mutex_lock(&cr.lock); /* no thread turns to another window now */
+	pthread_mutex_lock(&cr.lock); /* from here on no thread changes to another window */
 	cr.stopped = 1;
 	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) {
 		cr_threads_end(s, reason == END_FINALIZE);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Regions of the program: those it marks with coppice.h, and functions compiled with -finstrument-functions. */
+/* Regions of the program: those that it marks with coppice.h, and functions compiled with -finstrument-functions. */
 
 void coppice_region_begin(const char *name) { cr_region_begin(cr_recording() ? cr_name(name) : 0, (char *)__builtin_dwarf_cfa() - 1); }
 
@@ -19,7 +19,7 @@ void coppice_region_end(void) { cr_region_end(); }
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table functions;
 
-/* wanted tells whether a function is to be recorded: it matches a pattern of the list, or there is none but those with ! that it does not match. */
+/* wanted returns whether a function is recorded: it matches a pattern, or all patterns begin with ! and it matches none. */
 static int wanted(const char *function)
 {
 	const char *list = getenv("COPPICE_RECORD_FUNCTIONS");
@@ -41,8 +41,8 @@ static int wanted(const char *function)
 
 #define LEFT_OUT UINT64_MAX
 
-/* named returns the number of a function's name: that of its symbol if the dynamic linker knows it and compilers encode nothing in it, else
-   file and offset, for which the name is looked up after the program's end. */
+/* named returns the number of a function's name. If the dynamic linker does not know the symbol, or it is mangled, the name is its file
+   and offset; the symbol is looked up after the run. */
 static uint64_t named(void *function)
 {
 	Dl_info info;

@@ -4,15 +4,14 @@
 #include <pthread.h>
 
 /*
- * Requests in progress by the value of their handles; persistent ones stay until they are freed. Libraries return one and
- * the same handle for all requests that are complete when they are made, so a handle may stand for several requests,
- * which complete in the order in which they were made.
+ * Requests in progress, by the value of their handles; persistent ones until they are freed. Libraries return the same handle for all
+ * requests that are complete at once. So a handle may stand for several requests, which complete in the order in which they were made.
  */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table requests;
 static uint64_t newest;
-static struct slot *spare; /* of queues */
+static struct slot *spare; /* unused slots of queues */
 
 HIDDEN uint64_t cr_requests_newest(void)
 {
@@ -22,7 +21,7 @@ HIDDEN uint64_t cr_requests_newest(void)
 	return n;
 }
 
-/* The type of the library's own that a thread used last: it is never freed, so its handle stays its own. */
+/* The predefined datatype that this thread used last. It is never freed, so its handle is not reused. */
 static _Thread_local struct {
 	MPI_Datatype type;
 	uint64_t size;
@@ -48,7 +47,7 @@ static uint64_t size_of(MPI_Datatype type)
 
 HIDDEN uint64_t cr_bytes(MPI_Count count, MPI_Datatype type) { return count > 0 ? (uint64_t)count * size_of(type) : 0; }
 
-/* cr_root is OTF2's number of a root, and one more: none, a rank, this process of an intercommunicator, or one of its group. */
+/* cr_root returns OTF2's number of a root, + 1: none, a rank, this process (in an intercommunicator), or one of its own group. */
 static uint64_t cr_root(int root)
 {
 	if (root >= 0)
@@ -56,7 +55,7 @@ static uint64_t cr_root(int root)
 	return root == MPI_ROOT ? UINT32_MAX : root == MPI_PROC_NULL ? UINT32_MAX - 1 : 0;
 }
 
-/* The length of a message is in the field that mpi.h has for it, where the library is known. */
+/* cr_received reads the length of a message from the library's own field of the status, if it is known. */
 HIDDEN uint64_t cr_received(const MPI_Status *status)
 {
 #ifdef OPEN_MPI
@@ -86,7 +85,7 @@ HIDDEN void cr_recv(MPI_Comm comm, const MPI_Status *status)
 	cr_event(EV_RECV, 4, a);
 }
 
-/* queue appends a request to those that have the handle of s. */
+/* queue appends a request to those with the handle of s. */
 static struct slot *queue(struct slot *s)
 {
 	struct slot *q = spare ? spare : malloc(sizeof *q);
@@ -105,8 +104,8 @@ static struct slot *queue(struct slot *s)
 }
 
 /*
- * take removes a request of a handle into r: the oldest one that this thread made, or else the oldest. Threads get the
- * same handle for requests that are complete at once, and events of a request belong into one stream.
+ * take moves a request with this handle to r: the oldest that this thread made, or else the oldest. Different threads get the same handle
+ * for requests that are complete at once, and all events of a request must be in one stream.
  */
 static void take(struct slot *s, struct slot *r)
 {
@@ -116,7 +115,7 @@ static void take(struct slot *s, struct slot *r)
 		before = q;
 		q = q->later;
 	}
-	if (q && s->thread != thread) { /* one of the queue */
+	if (q && s->thread != thread) { /* take it from the queue */
 		*r = *q;
 		if (before)
 			before->later = q->later;
@@ -138,8 +137,8 @@ static void take(struct slot *s, struct slot *r)
 	spare = q;
 }
 
-/* shared tells the requests that can be complete when they are made. The handle of others is a new one, or one that another
- * thread's call has just given back but not yet come to tell. */
+/* shared returns whether requests of this kind may be complete at once, and so share a handle. Others have a new handle, or one of a
+ * request that another thread has just completed but not yet reported. */
 static int shared(int kind) { return kind != RQ_RECV && kind != RQ_BOTH; }
 
 static struct slot *add(MPI_Request request, int kind)
@@ -158,7 +157,7 @@ static struct slot *add(MPI_Request request, int kind)
 	return s;
 }
 
-/* nothing notes a request that has no events, so that its end is not taken for that of another with its handle. */
+/* nothing adds a request without events. Else its end would be taken for that of another request with the same handle. */
 static void nothing(MPI_Request request)
 {
 	pthread_mutex_lock(&lock);
@@ -200,7 +199,7 @@ HIDDEN void cr_irecv(MPI_Request request, int source, MPI_Comm comm)
 	cr_event(EV_IRECV_REQ, 1, &n);
 }
 
-/* cr_isendrecv notes one request for a message each way: number is the one's, active the other's. */
+/* cr_isendrecv adds one request for a send (number) and a receive (active). */
 HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, uint64_t bytes, int source)
 {
 	if (request == MPI_REQUEST_NULL)
@@ -237,8 +236,8 @@ HIDDEN void cr_icoll(MPI_Request request, int op, MPI_Comm comm, int root, uint6
 	cr_event(EV_NBC_REQ, 1, &n);
 }
 
-/* cr_comm_later notes a communicator that is made when its request completes: it has the members of the old one, and is
- * numbered now, in an order that all members share. handle is where it will be, one of Fortran's if so. */
+/* cr_comm_later adds a communicator that will be stored at handle when the request completes. It gets its number now, because all
+ * members start these operations in the same order. fortran: handle is a Fortran handle. */
 HIDDEN void cr_comm_later(MPI_Request request, MPI_Comm old, const void *handle, int fortran)
 {
 	uint64_t number = cr_comm_like(old);
@@ -286,9 +285,9 @@ HIDDEN void cr_persistent(MPI_Request request, int kind, int peer, int tag, MPI_
 }
 
 /*
- * A message in partitions is sent when the last of them is ready: before, nobody can have it. Of a persistent send op is the number
- * of partitions, root how many are not ready since it was started. received: another thread than that which started it gave the last;
- * then the message has no request, because events of a request belong into one stream.
+ * Partitioned communication. The message is sent when its last partition is ready: nobody can receive it before. For a persistent send, op
+ * is the number of partitions and root how many are not ready yet. received: another thread than the one that started the send made the
+ * last partition ready. Then the message is recorded without a request, because all events of a request must be in one stream.
  */
 HIDDEN void cr_partitioned(MPI_Request request, int partitions)
 {
@@ -319,7 +318,7 @@ HIDDEN void cr_ready_last(const uint64_t last[6])
 		cr_event((int)last[0], last[0] == EV_SEND ? 4 : 5, last + 1);
 }
 
-/* near_events writes that all messages of an operation with neighbours begin, or that they are done. */
+/* near_events writes that all messages of a neighbourhood collective begin, or that they are complete. */
 static void near_events(const struct neighbours *near, int done)
 {
 	for (int i = 0; i < near->n; i++) {
@@ -334,7 +333,7 @@ static void near_events(const struct neighbours *near, int done)
 	}
 }
 
-/* number gives the messages of an operation their numbers; the lock is held. */
+/* number numbers the messages of an operation. The lock is held. */
 static void number(struct neighbours *near)
 {
 	near->first = newest + 1;
@@ -432,7 +431,7 @@ HIDDEN void cr_started(MPI_Request request)
 		near_events(near, 0);
 }
 
-/* cr_completed ends a request that had the given handle before the call. */
+/* cr_completed ends the request that had this handle before the call. */
 HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 {
 	if (before == MPI_REQUEST_NULL)
@@ -450,7 +449,7 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 	} else
 		take(s, &r);
 	pthread_mutex_unlock(&lock);
-	if (!r.number) /* an inactive persistent request */
+	if (!r.number) /* a persistent request that was not started */
 		return;
 	int gone = 0;
 	if (r.cancelled && status)
@@ -510,7 +509,7 @@ HIDDEN void cr_cancel(MPI_Request request)
 	pthread_mutex_unlock(&lock);
 }
 
-/* cr_request_gone forgets a request that was freed. Nobody sees its completion: one in progress ends here. */
+/* cr_request_gone removes a request that the program frees. Its completion cannot be seen, so one in progress ends here. */
 HIDDEN void cr_request_gone(MPI_Request request)
 {
 	pthread_mutex_lock(&lock);

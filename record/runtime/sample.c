@@ -14,17 +14,17 @@
 #include <unistd.h>
 
 /*
- * Samples: where a thread computes between its MPI calls. Its processor time interrupts it; the handler unwinds the stack and
- * writes an event. While the thread sleeps that does not come, so that calls of the kernel that wait are not interrupted by it.
+ * Samples: where a thread computes between its MPI calls. A signal interrupts it after each period of its processor time; the handler
+ * unwinds the stack and writes an event. A thread that sleeps in the kernel is not interrupted.
  *
- * A counter of perf_event (Linux 5.18 and later) comes after each period, to the ns, and costs least: its SIGTRAP is not sent, it is what
- * the thread finds when it leaves the kernel. Where the kernel forbids that, a timer comes in its place. It needs no privilege, works
- * in containers, and comes at a tick of the kernel, every 1 to 10 ms, at the soonest.
+ * A perf_event counter (Linux 5.18 or later) is exact to the ns and cheapest: the thread gets its SIGTRAP when it leaves the kernel. If the
+ * kernel forbids it, a POSIX timer is used. That needs no privilege and works in containers, but expires only at ticks of the kernel, every
+ * 1 to 10 ms.
  *
- * The handler calls nothing that takes a lock of the dynamic linker or memory. Return addresses are nodes of a tree, in a table
- * that threads fill together without locks; the recorder's own thread writes their definitions, later.
+ * The handler does not allocate memory or take a lock of the dynamic linker. Return addresses are nodes of a tree, in a table that all
+ * threads fill without locks; the helper thread writes their definitions later.
  *
- * A sample inside of an MPI call is left out: the time of calls is known. So is one that comes while the recorder writes.
+ * Samples inside of MPI calls, and while the recorder writes, are dropped.
  */
 
 #define NODE_BITS 16
@@ -34,16 +34,16 @@
 #ifndef TRAP_PERF
 #define TRAP_PERF 6
 #endif
-#define CONTEXT_BYTES 400 /* that a node takes in the archive, with its names */
+#define CONTEXT_BYTES 400 /* bytes of a node in the archive, with its names */
 
-static _Atomic(uint64_t) nodes[NODES];  /* number of the parent, 0 for none, above 48 bits of the address; 0: free. 0 is not a node */
-static _Atomic(uint16_t) order[NODES];  /* their numbers, as they came */
+static _Atomic(uint64_t) nodes[NODES];  /* upper 16 bits: number of the parent, 0 for none; lower 48: address; 0: free. Node 0 is not used */
+static _Atomic(uint16_t) order[NODES];  /* numbers of the nodes in the order in which they were made */
 static _Atomic(uint32_t) known;
 static uint32_t defined;
 static uint64_t period[2]; /* ns; SAMPLES_USER and so on */
 static int number_of_signal;
-static struct sigaction before; /* of SIGTRAP */
-static _Thread_local struct { /* the path of the latest sample, from the program on: the next one is much alike */
+static struct sigaction before; /* the program's handler of SIGTRAP */
+static _Thread_local struct { /* path of the latest sample, outermost first: most of it is the same in the next one */
 	uint32_t below;
 	unsigned n;
 	uint32_t number[MOST_DEPTH];
@@ -52,7 +52,7 @@ static _Thread_local struct { /* the path of the latest sample, from the program
 static _Thread_local timer_t timer;
 static _Thread_local int armed;
 
-/* node returns the number of an address below a parent, the parent's where the table is full. */
+/* node returns the number of an address below a parent. If the table is full it returns the parent. */
 static uint32_t node(uint32_t parent, uint64_t address)
 {
 	uint64_t key = (uint64_t)parent << 48 | (address & (UINT64_MAX >> 16));
@@ -76,11 +76,11 @@ static void sampled(int number, siginfo_t *info, void *context)
 	struct stream *s = cr_mine;
 	static const struct itimerspec none;
 	int traps = number == SIGTRAP, error = errno;
-	if (traps && info->si_code != TRAP_PERF) /* the program's own; with another handler, there are no more of the counter */
+	if (traps && info->si_code != TRAP_PERF) /* the program's own; its handler may change SIGTRAP, which ends the counter's */
 		before.sa_sigaction(number, info, context);
 	if (info->si_code != (traps ? TRAP_PERF : SI_TIMER))
 		return;
-	if (armed && !atomic_load(&cr.active)) { /* the recording is over */
+	if (armed && !atomic_load(&cr.active)) { /* the recording has ended */
 		if (!traps)
 			timer_settime(timer, 0, &none, NULL);
 		else if (s)
@@ -112,15 +112,15 @@ static void sampled(int number, siginfo_t *info, void *context)
 	errno = error;
 }
 
-/* cr_samples_define writes the definitions of nodes that are new. */
+/* cr_samples_define writes the definitions of new nodes. */
 HIDDEN void cr_samples_define(void)
 {
 	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
-	uint32_t number; /* 0: it is about to be there */
+	uint32_t number; /* 0: another thread is about to store it */
 	pthread_mutex_lock(&one);
 	for (; defined < atomic_load(&known) && (number = atomic_load(&order[defined])); defined++) {
 		uint64_t key = atomic_load(&nodes[number]), address = key & (UINT64_MAX >> 16);
-		uint64_t body[4] = {number, key >> 48, UINT64_MAX, address}; /* of a region of the program, its name */
+		uint64_t body[4] = {number, key >> 48, UINT64_MAX, address}; /* name of a region of the program */
 		if (address >= CONTEXT_CONSTRUCT + CONSTRUCTS)
 			cr_module((uintptr_t)address, &body[2], &body[3]);
 		else if (address >= CONTEXT_CONSTRUCT) {
@@ -133,7 +133,7 @@ HIDDEN void cr_samples_define(void)
 	pthread_mutex_unlock(&one);
 }
 
-/* dlclose: a library that is gone cannot say any more what belongs to its addresses. */
+/* dlclose first defines all nodes: after it, the library of an address is not known. */
 int dlclose(void *handle)
 {
 	static _Atomic(int (*)(void *)) original;
@@ -149,7 +149,7 @@ int dlclose(void *handle)
 
 HIDDEN int cr_sampling(void) { return period[0] > 0; }
 
-/* counter opens one of the calling thread's processor time that interrupts it, or returns -1. */
+/* counter opens a counter of the calling thread's processor time that sends SIGTRAP, or returns -1. */
 static int counter(void)
 {
 #ifdef PERF_ATTR_SIZE_VER7
@@ -161,7 +161,7 @@ static int counter(void)
 #endif
 }
 
-/* traced tells whether a debugger or the like has this process, and would get each SIGTRAP. */
+/* traced returns whether a debugger traces this process: it would stop at every SIGTRAP. */
 static int traced(void)
 {
 	char line[256];
@@ -174,7 +174,8 @@ static int traced(void)
 	return pid != 0;
 }
 
-/* Before 5.18 the kernel ends a program that blocks SIGTRAP when a counter interrupts it, as the C library does for a moment. */
+/* waits_for_unblock: before Linux 5.18 the kernel kills a program that blocks SIGTRAP when the counter sends it, and the C library
+ * blocks it at times. */
 static int waits_for_unblock(void)
 {
 	struct utsname u;
@@ -182,7 +183,7 @@ static int waits_for_unblock(void)
 	return uname(&u) == 0 && sscanf(u.release, "%u.%u", &major, &minor) == 2 && (major > 5 || (major == 5 && minor >= 18));
 }
 
-/* find_traps looks whether a counter may interrupt this thread, in the kernel too or not. */
+/* find_traps returns whether a counter can interrupt this thread. period[1] tells whether it counts time in the kernel. */
 static int find_traps(void)
 {
 	int fd = -1;
@@ -196,7 +197,7 @@ static int find_traps(void)
 	return fd >= 0 && !traced() && sigaction(SIGTRAP, NULL, &before) == 0 && (before.sa_flags & SA_SIGINFO);
 }
 
-/* cr_samples_open finds what interrupts threads; for a timer, a signal that the program does not use. */
+/* cr_samples_open chooses what interrupts threads. A timer uses a signal that the program does not use. */
 HIDDEN void cr_samples_open(void)
 {
 	const char *text = getenv("COPPICE_RECORD_SAMPLE");
@@ -224,7 +225,7 @@ HIDDEN void cr_samples_open(void)
 	cr_sample_begin();
 }
 
-/* cr_sample_begin begins the samples of the thread that calls it, if it has a stream. */
+/* cr_sample_begin starts the samples of the calling thread, if it has a stream. */
 HIDDEN void cr_sample_begin(void)
 {
 	if (!period[0] || armed || !cr_mine)
@@ -244,7 +245,7 @@ HIDDEN void cr_sample_begin(void)
 		timer_settime(timer, 0, &each, NULL);
 }
 
-/* cr_sample_end ends them, at the end of the thread or of the recording. */
+/* cr_sample_end stops them, at the end of the thread or of the recording. */
 HIDDEN void cr_sample_end(void)
 {
 	if (armed && number_of_signal != SIGTRAP)
@@ -256,7 +257,7 @@ HIDDEN void cr_sample_end(void)
 	armed = 0;
 }
 
-/* stop_traps ends the samples of all threads, and of those to come: SIGTRAP gets another handler. */
+/* stop_traps stops the samples of all threads for good, because SIGTRAP gets another handler. */
 static void stop_traps(void)
 {
 	period[0] = 0;
@@ -265,7 +266,7 @@ static void stop_traps(void)
 			ioctl(s->sampler - 1, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-/* A program that takes SIGTRAP for itself would not know those of the counter, and end by them. */
+/* A program that handles SIGTRAP itself would not expect those of the counter, and may end at one. */
 #define TAKES(function, other) \
 	static __typeof__(function) *next; \
 	if (!next) \

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 /*
- * Signals that end the process because of what it did. The handler writes which one it is, and where the thread was, and puts the handler
- * that was there before in its place, the default one or that of a library or of the program. Then it sends the signal again, as it came:
- * when it returns, the thread gets it in the state in which it was interrupted. So the process ends, or not, as it does without the
- * recorder, with the same status, and a core file has the stack of the program.
+ * Signals that end the process. The handler writes which signal it is and the stack of the thread. Then it restores the handler that was
+ * there before (the default, a library's or the program's) and sends the same signal again. When it returns, that handler runs with the
+ * state of the thread at the first signal. So the process ends, or goes on, as it would without the recorder, with the same status and core
+ * file.
  *
- * A handler that the program installs later is in the place of this one.
+ * A handler that the program installs later replaces this one.
  */
 
 static const int fatal[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
@@ -31,8 +31,8 @@ static struct sigaction before[KINDS];
 static char program[PATH_MAX];
 static atomic_flag seen = ATOMIC_FLAG_INIT;
 
-/* note defines the signal, or the error, whose number is 0, in a text that is made in room. Addresses are written by the paths of their files:
- * their numbers may not be known, and take locks. */
+/* note defines a signal, or (number 0) an error, as a text made in room. It writes addresses with the paths of their files: to number
+ * those would take locks. */
 static void note(int number, const char *error, const uintptr_t *address, unsigned n, char *room)
 {
 	const struct stream *s = cr_mine;
@@ -63,7 +63,7 @@ static void came(int number, siginfo_t *info, void *context)
 	errno = error;
 }
 
-/* cr_signals_open begins to look for them. Those that the program ignores stay so. */
+/* cr_signals_open installs the handlers. Signals that the program ignores stay ignored. */
 HIDDEN void cr_signals_open(void)
 {
 	struct sigaction own = {.sa_sigaction = came, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
@@ -75,7 +75,7 @@ HIDDEN void cr_signals_open(void)
 			sigaction(fatal[i], &own, NULL);
 }
 
-/* cr_signals_thread gives the calling thread a stack for the handler, if it has none: its own may be what is used up. */
+/* cr_signals_thread gives the calling thread a stack for signal handlers, if it has none: its own stack may have overflowed. */
 HIDDEN void cr_signals_thread(void)
 {
 	stack_t old, own = {.ss_size = STACK};
@@ -84,14 +84,14 @@ HIDDEN void cr_signals_thread(void)
 }
 
 /*
- * Errors of MPI whose handler ends the process, as MPI_ERRORS_ARE_FATAL does. A library comes to its error handlers by a function of its own,
- * and the recorder's comes before that: handlers, results and messages stay what they are. Whether the process ends is not known yet, and what
- * it records afterwards tells that it did not. A program that lives with its errors has the first of them noted.
+ * Errors of MPI that end the process, as with MPI_ERRORS_ARE_FATAL. A library calls its error handlers by an internal function, which the
+ * recorder wraps without changing anything. Whether the process will end is not known then, but events that follow show that it did not. At
+ * most the first MOST_ERRORS errors are noted.
  */
 
 #define MOST_ERRORS 64
 
-/* failed notes the error that the function at this return address comes with. */
+/* failed notes an error; from is the return address of the library's internal function. */
 static void failed(int code, uintptr_t from)
 {
 	static atomic_int errors;

@@ -16,26 +16,26 @@
 #include <unwind.h>
 
 /*
- * Call sites: from where in the program an MPI function is called, as return addresses, the call's first. One is cheap. More are
- * found by the unwinder of the compiler's library, from the tables that compilers write for exceptions (.eh_frame), and that
- * takes about 1 us each. So a stream keeps the sites of latest calls with the places on the stack where their return addresses
- * lie: where the same ones lie there again, counted from the wrapper's frame, the call comes along the same path.
+ * Call sites: where in the program an MPI function is called, as return addresses, innermost first. The first one is cheap. Others come
+ * from the compiler's unwinder, which uses the tables for exceptions (.eh_frame) and takes about 1 us for each. So a stream remembers the
+ * sites of its latest calls, and where on the stack their return addresses were. If the same addresses are there again, relative to the
+ * wrapper's frame, it is the same site.
  *
- * Frames of the MPI library itself, whose functions for Fortran may call those for C, are not of the program: they are left out.
- * Those of libraries without lines, such as a system's, also where they are linked statically, do not say where in the source a call comes
- * from: frames are found on to the first that has lines, and stay without them as they are where none has.
+ * Frames of the MPI library are left out, for example those of its Fortran bindings. Frames in code without debug lines, such as a system's
+ * library or one that is linked statically, do not show where in the source a call is: more frames are taken until one has lines. If none
+ * has, the site keeps the frames without.
  *
- * What the addresses are called is not looked up here: a site is addresses in files, which may be looked into afterwards.
+ * A site consists of addresses in files. Their names are looked up after the run.
  */
 
-#define SITE_FIRST (1 << 13) /* numbers of functions are below */
-#define MOST_SITES (1 << 16) /* of a process; other calls have their function alone */
+#define SITE_FIRST (1 << 13) /* functions have smaller numbers */
+#define MOST_SITES (1 << 16) /* of a process; further calls are recorded without a site */
 #define MOST_FRAMES 32
 #define MOST_MOVES 8
-#define SITE_BYTES 400  /* that a site takes in the archive, with the name of its file */
-#define FRAME_BYTES 200 /* and each of its frames more */
+#define SITE_BYTES 400  /* bytes of a site in the archive, with the name of its file */
+#define FRAME_BYTES 200 /* bytes of each further frame */
 
-#ifdef __x86_64__ /* the return address lies below the end of the frame that was called */
+#ifdef __x86_64__ /* the return address is at a fixed place below the end of the callee's frame */
 #define FIXED 1
 #else
 #define FIXED 0
@@ -43,15 +43,15 @@
 
 struct frame {
 	uintptr_t address;
-	ptrdiff_t above; /* of the wrapper's frame: where the address lies on the stack */
-	struct module *module; /* NULL for none */
+	ptrdiff_t above; /* distance of the return address from the wrapper's frame on the stack */
+	struct module *module; /* NULL if not known */
 };
 
 struct site {
 	struct site *following;
 	uint32_t number, function, frames;
-	int fixed; /* the addresses lie where frames say */
-	unsigned moves; /* how often they lay elsewhere */
+	int fixed; /* every return address is at its place (above) */
+	unsigned moves; /* how often the same path had other places */
 	struct frame frame[];
 };
 
@@ -60,13 +60,13 @@ struct module {
 	const struct link_map *map;
 	ElfW(Addr) bias;
 	uint64_t number;
-	int mpi; /* the library's, or the recorder itself, between its two */
-	int lines; /* it has lines of its source */
-	const uint8_t *ranges, *ranges_end; /* for which code, NULL where all or not known: .debug_aranges */
+	int mpi; /* part of the MPI library, or the recorder */
+	int lines; /* it has debug lines */
+	const uint8_t *ranges, *ranges_end; /* .debug_aranges: code with lines; NULL: all, or not known */
 	char path[];
 };
 
-static unsigned depth; /* frames of a site, 0: no sites */
+static unsigned depth; /* most frames of a site; 0: no sites */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct site *buckets[1 << 12];
 static uint32_t sites;
@@ -79,7 +79,7 @@ HIDDEN void cr_sites_open(void)
 	depth = n < MOST_FRAMES ? (unsigned)n : MOST_FRAMES;
 }
 
-/* What dl_iterate_phdr looks for: the build id of the module at bias. */
+/* Input and result of find_id: the build id of the module at bias. */
 struct wanted {
 	ElfW(Addr) bias;
 	const char *name;
@@ -114,7 +114,7 @@ static int find_id(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-/* map_ranges keeps the section that says which code of a file has lines: libraries that are linked statically may have none. */
+/* map_ranges maps the section with the code that has lines: code of libraries that are linked statically may have none. */
 static void map_ranges(struct module *m, int fd, const ElfW(Shdr) *s)
 {
 	uint64_t skip = s->sh_offset % (uint64_t)sysconf(_SC_PAGESIZE);
@@ -128,7 +128,7 @@ static void map_ranges(struct module *m, int fd, const ElfW(Shdr) *s)
 	}
 }
 
-/* lined tells whether a return address is in code that has lines. What cannot be read has. */
+/* lined returns whether a return address is in code with lines. If the section cannot be read, it is. */
 static int lined(const struct module *m, uintptr_t address)
 {
 	if (!m || !m->lines || !m->ranges)
@@ -138,10 +138,10 @@ static int lined(const struct module *m, uintptr_t address)
 		uint32_t bytes;
 		uint64_t range[2];
 		memcpy(&bytes, p, sizeof bytes);
-		if (bytes > (uint64_t)(m->ranges_end - p - 4) || bytes < 12 || p[10] != sizeof address) /* another form of DWARF */
+		if (bytes > (uint64_t)(m->ranges_end - p - 4) || bytes < 12 || p[10] != sizeof address) /* unknown form */
 			return 1;
 		next = p + 4 + bytes;
-		for (p += 16; next - p >= (ptrdiff_t)sizeof range; p += sizeof range) { /* after its head */
+		for (p += 16; next - p >= (ptrdiff_t)sizeof range; p += sizeof range) { /* after the header */
 			memcpy(range, p, sizeof range);
 			if (address - range[0] < range[1])
 				return 1;
@@ -150,7 +150,7 @@ static int lined(const struct module *m, uintptr_t address)
 	return 0;
 }
 
-/* has_lines looks among the sections of a file for lines, or for another file with what belongs to a build id. */
+/* has_lines returns whether a file has debug lines, or there is a separate debug file for its build id. */
 static int has_lines(struct module *m, const char *id)
 {
 	const char *path = m->path;
@@ -176,7 +176,7 @@ static int has_lines(struct module *m, const char *id)
 	return found;
 }
 
-/* module_of returns the program or library that a call belongs to, by its return address; NULL for none. The lock is held. */
+/* module_of returns the program or library of a return address, NULL if there is none. The lock is held. */
 static struct module *module_of(uintptr_t address)
 {
 	Dl_info info, own;
@@ -204,7 +204,7 @@ static struct module *module_of(uintptr_t address)
 	m->mpi = name && strncmp(name, "/libmpi", 7) == 0;
 	if (dladdr((const void *)cr_functions, &own))
 		m->mpi |= own.dli_fbase == info.dli_fbase;
-	int system = dladdr((const void *)(uintptr_t)qsort, &own) && own.dli_fbase == info.dli_fbase; /* C's, which calls main */
+	int system = dladdr((const void *)(uintptr_t)qsort, &own) && own.dli_fbase == info.dli_fbase; /* the C library, which calls main */
 	m->lines = !m->mpi && !system && has_lines(m, w.id);
 	modules = m;
 	char body[8 + sizeof w.id + sizeof path + 1];
@@ -226,7 +226,7 @@ HIDDEN const char *cr_module(uintptr_t address, uint64_t *number, uint64_t *offs
 	return m ? m->path : NULL;
 }
 
-/* define makes a site known. The lock is held. */
+/* define writes the definition of a site. The lock is held. */
 static void define(const struct site *x)
 {
 	uint64_t body[2 + 2 * MOST_FRAMES] = {x->number, x->function};
@@ -243,9 +243,9 @@ static void define(const struct site *x)
 
 struct walk {
 	struct cr_place from;
-	unsigned n, left, wanted; /* frames found; of the program, to be found; the same of those with lines */
-	unsigned plain, lined;    /* how many were found with the last of the first, and with the last that has lines */
-	unsigned fixed; /* how many of the first lie on the stack where they say */
+	unsigned n, left, wanted; /* frames found; to find: in the program, and with lines */
+	unsigned plain, lined;    /* frames up to the last that counted for left, and up to the last with lines */
+	unsigned fixed; /* how many of the innermost have their return address at its place */
 	struct frame frame[MOST_FRAMES];
 };
 
@@ -255,7 +255,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
 	uintptr_t address = _Unwind_GetIP(context), end = _Unwind_GetCFA(context);
 	if (!address)
 		return _URC_END_OF_STACK;
-	if (w->n == 0 && address != (uintptr_t)w->from.address) /* the recorder's own frames */
+	if (w->n == 0 && address != (uintptr_t)w->from.address) /* frames of the recorder */
 		return _URC_NO_REASON;
 	uintptr_t at = end - sizeof at;
 	w->fixed += FIXED && w->fixed == w->n && *(uintptr_t *)at == address;
@@ -272,14 +272,14 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
 	return (FIXED ? w->wanted : w->left) > 0 && w->n < MOST_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-/* alone leaves the call's own return address, which is cheap to compare. */
+/* alone takes only the call's own return address, which is cheap to compare. */
 static void alone(struct walk *w)
 {
 	w->n = w->fixed = 1;
 	w->frame[0] = (struct frame){(uintptr_t)w->from.address, 0, module_of((uintptr_t)w->from.address)};
 }
 
-/* unwind finds the return addresses of a call; without tables of the caller's, one. The lock is held. */
+/* unwind finds the return addresses of a call; only the first if the caller has no tables. The lock is held. */
 static void unwind(struct walk *w)
 {
 	const struct module *m = module_of((uintptr_t)w->from.address);
@@ -305,7 +305,7 @@ static struct site **bucket_of(const struct walk *w, unsigned function)
 	return &buckets[hash(w, function) % (sizeof buckets / sizeof *buckets)];
 }
 
-/* known returns the site of a path, NULL where there is none yet. The lock is held. */
+/* known returns the site with these addresses, or NULL. The lock is held. */
 static struct site *known(const struct walk *w, unsigned function)
 {
 	for (struct site *x = *bucket_of(w, function); x; x = x->following) {
@@ -319,7 +319,7 @@ static struct site *known(const struct walk *w, unsigned function)
 	return NULL;
 }
 
-/* made returns a new site, NULL for one too many. The lock is held. */
+/* made returns a new site, NULL if there are too many. The lock is held. */
 static struct site *made(const struct walk *w, unsigned function)
 {
 	size_t bytes = w->n * sizeof w->frame[0];
@@ -333,7 +333,7 @@ static struct site *made(const struct walk *w, unsigned function)
 	return x;
 }
 
-/* moved tells whether a path was found where its return addresses lie elsewhere than they did. */
+/* moved returns whether the return addresses of a site are at other places than before. */
 static int moved(const struct site *x, const struct walk *w)
 {
 	for (unsigned i = 1; i < x->frames; i++)
@@ -342,8 +342,8 @@ static int moved(const struct site *x, const struct walk *w)
 	return 0;
 }
 
-/* site_of returns the site of a call. Of one frame it stays cheap: where frames up to the first with lines do not keep their places,
- * it has but its own. The lock is held. */
+/* site_of returns the site of a call. With depth 1, a site whose further frames (up to one with lines) change their places gets only its
+ * own frame, so that it stays cheap. The lock is held. */
 static struct site *site_of(struct walk *w, unsigned function)
 {
 	struct site *x = NULL;
@@ -362,7 +362,7 @@ static struct site *site_of(struct walk *w, unsigned function)
 	return x ? x : made(w, function);
 }
 
-/* same tells whether a call of a function from a place is one of a site. */
+/* same returns whether a call is from this site, without unwinding. */
 static inline int same(const struct site *x, unsigned function, struct cr_place from)
 {
 	if (!x || x->function != function || x->frame[0].address != (uintptr_t)from.address || !x->fixed)
@@ -373,18 +373,18 @@ static inline int same(const struct site *x, unsigned function, struct cr_place 
 	return 1;
 }
 
-/* site is cr_site, with the callers of the place or without. */
+/* site is cr_site; without callers it is cr_site_alone. */
 static uint64_t site(struct stream *s, unsigned function, struct cr_place from, int callers)
 {
 	if (!depth)
 		return function;
-	/* Paths that end in the same way have places next to each other. */
+	/* Similar paths are next to each other. */
 	size_t home = (((uintptr_t)from.address ^ function) * 0x9E3779B97F4A7C15u >> 32) % SITES;
 	for (size_t i = home; i < home + SITE_WAYS; i++)
 		if (same(s->sites[i % SITES], function, from))
 			return SITE_FIRST + s->sites[i % SITES]->number;
 	struct walk w = {.from = from, .left = depth, .wanted = depth};
-	struct own own = cr_own_begin(); /* files that are looked into are not the program's */
+	struct own own = cr_own_begin(); /* files read here are not the program's */
 	pthread_mutex_lock(&lock);
 	struct site *x = callers ? site_of(&w, function) : NULL;
 	if (!callers) {

@@ -15,16 +15,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Event files: windows that are made, filled, changed and closed. */
+/* Event files: how windows are made, filled, changed and closed. */
 
 #define WINDOW (1u << 20)
 #define PAGE 4096 /* bytes of the smallest page */
 #define HEAD 48  /* bytes of a window's head */
-#define ROOM 128 /* more than any event takes */
-#define GRANT (64 << 10) /* bytes of the archive that a stream takes at a time */
-#define THREAD_BYTES (9 << 10) /* that another thread takes without its events: a location, two files */
+#define ROOM 128 /* more than the bytes of any event */
+#define GRANT (64 << 10) /* bytes of the archive that a stream takes at once */
+#define THREAD_BYTES (9 << 10) /* bytes of a further thread in the archive without events: a location, two files */
 
-/* The head of a window. length and crc are 0 until the window is closed. */
+/* Head of a window. length and crc are 0 until it is closed. */
 struct head {
 	char magic[8];
 	uint32_t length, crc;
@@ -34,13 +34,13 @@ struct head {
 HIDDEN _Thread_local struct stream *cr_mine;
 HIDDEN _Thread_local int cr_inside;
 
-/* new_window makes room for the next window in the file and maps it, or returns NULL with errno set. */
+/* new_window allocates the next window in the file and maps it. It returns NULL with errno set if it cannot. */
 static uint8_t *new_window(struct stream *s)
 {
 	off_t off = (off_t)(s->sequence * WINDOW);
-	struct rlimit most; /* a file that grows beyond it ends the program */
+	struct rlimit most; /* writing beyond it ends the program */
 	int fd = cr_held(&s->file), rc = fd < 0 ? errno : getrlimit(RLIMIT_FSIZE, &most) == 0 && (rlim_t)off + WINDOW > most.rlim_cur ? EFBIG : 0;
-	/* Without room on the disk a store into the mapping would end the program: take the room first. */
+	/* If the disk were full, a store to the mapping would end the program: allocate first. */
 	if (rc == 0)
 		rc = posix_fallocate(fd, off, WINDOW);
 	if (rc != 0) {
@@ -50,7 +50,7 @@ static uint8_t *new_window(struct stream *s)
 	uint8_t *w = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, fd, off);
 	if (w == MAP_FAILED)
 		return NULL;
-	for (size_t i = 0; i < WINDOW; i += PAGE) /* pages that were only read would fault once more when written */
+	for (size_t i = 0; i < WINDOW; i += PAGE) /* write to each page, so that the program does not have the page faults */
 		((volatile uint8_t *)w)[i] = 0;
 	struct head h = {.magic = "CPREVT1", .sequence = s->sequence++, .thread = s->thread};
 	memcpy(w, &h, sizeof h);
@@ -70,7 +70,7 @@ static void close_window(uint8_t *w, size_t used)
 	munmap(w, WINDOW);
 }
 
-/* drop_oldest gives up the oldest window of all that are full: its messages are counted, its place in the file becomes a hole. */
+/* drop_oldest drops the oldest full window of all streams: it counts the messages in it and makes a hole in the file. */
 static int drop_oldest(void)
 {
 	struct stream *oldest = NULL;
@@ -88,7 +88,7 @@ static int drop_oldest(void)
 	cr_part_dropping(1);
 	int fd = cr_held(&oldest->file);
 	if (pread(fd, w, WINDOW, at) != WINDOW || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, WINDOW) != 0) {
-		cr.keep = 0; /* all is kept from now on */
+		cr.keep = 0; /* keep everything from now on */
 		return 0;
 	}
 	memcpy(&h, w, sizeof h);
@@ -98,7 +98,7 @@ static int drop_oldest(void)
 	return 1;
 }
 
-/* keep_latest keeps no more windows than there is room for. */
+/* keep_latest drops windows until there are less than cr.keep. */
 static void keep_latest(void)
 {
 	uint64_t n = 1;
@@ -110,8 +110,8 @@ static void keep_latest(void)
 	}
 }
 
-/* look_for_hang leaves a note where the process is in an MPI call, or all its threads wait, and none has returned for long; what is recorded is brought to the
- * disk. */
+/* look_for_hang leaves a note if a thread is in an MPI call, or all threads wait, and no call has returned for cr.hang ns. The windows
+ * are written to disk first. */
 static void look_for_hang(void)
 {
 	static uint64_t told;
@@ -137,7 +137,7 @@ static void look_for_hang(void)
 		close(fd);
 }
 
-/* cr_help keeps a window ready for every stream and closes the full ones. */
+/* cr_help is the helper thread. It prepares a next window for every stream and closes full ones. */
 HIDDEN void *cr_help(void *unused)
 {
 	(void)unused;
@@ -205,7 +205,7 @@ HIDDEN int cr_take(int64_t bytes)
 	return 0;
 }
 
-/* more gives a stream room in the archive. */
+/* more takes bytes of the archive for a stream. */
 static int more(struct stream *s)
 {
 	for (int64_t n = GRANT; n >= EVENT; n /= 2)
@@ -216,7 +216,7 @@ static int more(struct stream *s)
 	return 0;
 }
 
-/* give_up ends the recording of this process; the last event finds room. */
+/* give_up ends the recording of this process, and writes a last event that says why. */
 static int give_up(struct stream *s, int reason)
 {
 	uint64_t r = (uint64_t)reason;
@@ -227,7 +227,7 @@ static int give_up(struct stream *s, int reason)
 	return 0;
 }
 
-/* cr_turn finds room for an event. Where there is none, in the archive or for a window, the recording of this process ends. */
+/* cr_turn makes room for an event. If there is no room in the archive or no window, the recording of this process ends. */
 HIDDEN int cr_turn(struct stream *s)
 {
 	uint8_t *w;
@@ -239,7 +239,7 @@ HIDDEN int cr_turn(struct stream *s)
 	if (s->at < s->end)
 		return 1;
 	while (!(w = atomic_load(&s->next)) || atomic_load(&s->full)) {
-		if (!atomic_load(&cr.active)) /* another thread ended the recording */
+		if (!atomic_load(&cr.active)) /* another thread has ended the recording */
 			return 0;
 		if (!since)
 			since = now();
@@ -275,7 +275,7 @@ HIDDEN int cr_free(struct stream *s)
 		return 1;
 	if (s->at >= s->end && (!next || failed(next) || atomic_load(&s->full)) || atomic_load(&cr.left) < GRANT)
 		return 0;
-	if (pthread_mutex_trylock(&cr.lock) != 0) /* this thread may have it */
+	if (pthread_mutex_trylock(&cr.lock) != 0) /* this thread may hold it */
 		return 0;
 	pthread_mutex_unlock(&cr.lock);
 	return 1;
@@ -339,8 +339,8 @@ HIDDEN struct stream *cr_open_stream(uint64_t first)
 }
 
 /*
- * cr_end_stream closes the last window of a stream and adds the stream to the sums of the end. Other threads may be about to
- * write: their windows stay mapped and in their files, where nobody reads what comes after the length.
+ * cr_end_stream closes the last window of a stream and adds the stream's numbers to end. Other threads may still write to their windows, so
+ * these stay mapped; readers ignore what comes after the length.
  */
 HIDDEN void cr_end_stream(struct stream *s, uint64_t *end)
 {

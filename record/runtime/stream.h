@@ -1,4 +1,4 @@
-/* Inside of the recorder: event streams, what they share, and how an event is written. */
+/* Internals of the recorder: event streams, what they share, and how an event is written. */
 #ifndef COPPICE_STREAM_H
 #define COPPICE_STREAM_H
 
@@ -11,51 +11,51 @@
 #include <time.h>
 #include <ucontext.h>
 
-#define SITES 256 /* call sites that a stream keeps */
+#define SITES 256 /* call sites that a stream remembers */
 #define SITE_WAYS 4
 struct site;
 struct opened;
 
-/* A stream is the event file of one thread. The helper owns next while it is NULL, and full while it is not. */
+/* The event stream of one thread. Its helper thread may write to next while that is NULL, and to full while that is not. */
 struct stream {
 	struct held file;
 	uint32_t thread;
 	unsigned depth, quiet;
-	uint8_t off, part;     /* nothing is written: it is before or after the part of the run that is recorded */
-	uint64_t requests;     /* after it: number of the newest request of the part */
-	atomic_int waits;      /* its thread is in a wait: see WAIT_NONE */
-	uint8_t ended;         /* it has no thread */
-	int tid;               /* of its thread, in the kernel */
-	int sampler;           /* descriptor of the counter that interrupts it + 1 */
+	uint8_t off, part;     /* nothing is written; the thread is before, within or after the recorded part */
+	uint64_t requests;     /* after the part: number of its newest request */
+	atomic_int waits;      /* the thread waits: see WAIT_NONE */
+	uint8_t ended;         /* the thread has ended */
+	int tid;               /* the kernel's number of the thread */
+	int sampler;           /* descriptor of the counter that triggers samples, + 1 */
 	uint64_t wait_begin, wait_site;
-	const void *wait_for;  /* the lock */
-	const int *wait_owner; /* where the C library keeps whose it is; NULL where it does not */
-	volatile unsigned busy; /* its thread writes an event: a signal must not */
-	_Atomic(uint8_t *) at; /* others read it at the end of the run */
+	const void *wait_for;  /* lock that the thread waits for */
+	const int *wait_owner; /* where the C library stores the lock's owner, or NULL */
+	volatile unsigned busy; /* the thread is writing an event: signal handlers must not */
+	_Atomic(uint8_t *) at; /* next event; other threads read it at the end of the run */
 	uint8_t *end, *window;
-	int64_t room; /* bytes that its events may take in the archive before it asks for more */
-	uint64_t last, stamp, sequence, dropped, events, stalled, closed; /* stamp: time of the events of the call in hand */
+	int64_t room; /* bytes that events may take in the archive before the stream takes more */
+	uint64_t last, stamp, sequence, dropped, events, stalled, closed; /* stamp: time of the current call's events; dropped: windows given up */
 	_Atomic(uint8_t *) next, full;
 	struct counters *counters;
-	uint64_t values[COUNTERS], counted[COUNTERS]; /* of the counters: those at stamp; those of the event before in this window */
+	uint64_t values[COUNTERS], counted[COUNTERS]; /* counters at stamp, and at the previous event of this window */
 	struct stream *following;
-	uint64_t call; /* what enter and leave of the call in hand say: its function or its call site */
-	const char *frame; /* of the call in hand, if it is one of file I/O */
-	struct site *sites[SITES]; /* of latest calls */
+	uint64_t call; /* region of the current call in events: its function or call site */
+	const char *frame; /* frame of the current call, if it is file I/O */
+	struct site *sites[SITES]; /* of the latest calls */
 	unsigned newest;
-	_Atomic(struct opened *) waiting; /* its thread waits at the end of a parallel region for what comes next: these are open */
-	struct stream *unused;            /* another one whose thread ended */
+	_Atomic(struct opened *) waiting; /* the thread is idle after a parallel region; its open regions */
+	struct stream *unused;            /* next in the list of streams whose thread has ended */
 	uint32_t held_n, tasks;
 	struct {
 		uint32_t lock, order;
-	} held[16];    /* locks that its thread has */
-	uint64_t gave; /* when a lock was given away last that others waited for, of which this is not recorded */
-	int member;      /* of teams, of POSIX threads */
-	uint64_t began;  /* number of the POSIX thread, 0 for another */
-	int began_as;    /* of that, its number in the kernel */
+	} held[16];    /* locks that the thread holds */
+	uint64_t gave; /* when it last released a lock that others wait for, without having waited for it itself */
+	int member;      /* bit 0: in OpenMP teams; bit 1: a POSIX thread or creator of one */
+	uint64_t began;  /* number of the POSIX thread, or 0 */
+	int began_as;    /* the kernel's number of that POSIX thread */
 };
 
-/* A wait of POSIX threads is written when it is over, by its thread. The helper writes the begin of one that is long. */
+/* A thread records its wait when the wait is over. If it takes long the helper thread writes its begin earlier. */
 enum { WAIT_NONE, WAIT_SILENT, WAIT_WRITING, WAIT_WRITTEN };
 
 struct recording {
@@ -64,40 +64,40 @@ struct recording {
 	int rank, size;
 	char folder[3000];
 	uint64_t begin;
-	_Atomic(int64_t) left; /* bytes that this process may still take in the archive */
+	_Atomic(int64_t) left; /* bytes of the archive that this process may still use */
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	pthread_t helper;
-	int leaving, stopped, parted; /* parted: a part of the run is recorded */
-	uint64_t hang; /* ns without an MPI call that returns, after which the recording is written; 0: never */
-	uint64_t keep; /* windows that the latest of it takes; 0: all is kept */
-	atomic_int initialising; /* MPI_Init is in hand */
+	int leaving, stopped, parted; /* parted: only a part of the run is recorded */
+	uint64_t hang; /* ns: if no MPI call returns for so long, leave a note; 0: never */
+	uint64_t keep; /* most windows that are kept; 0: all */
+	atomic_int initialising; /* a thread is in MPI_Init */
 	_Atomic(struct stream *) streams;
 	_Atomic(uint32_t) threads;
 	unsigned counters_n;
-	struct counters *counters; /* of the first thread, from the beginning of the program */
+	struct counters *counters; /* of the first thread, since the recorder was loaded */
 	pthread_t first;
-	uint64_t entered[COUNTERS]; /* when it called MPI_Init */
+	uint64_t entered[COUNTERS]; /* counters when it called MPI_Init */
 };
 extern HIDDEN struct recording cr;
 
 /* This thread's stream. */
 extern HIDDEN _Thread_local struct stream *cr_mine;
-extern HIDDEN _Thread_local int cr_inside; /* what this thread reads and writes now is the recorder's */
+extern HIDDEN _Thread_local int cr_inside; /* this thread is in the recorder: its files and calls are not the program's */
 
 HIDDEN struct stream *cr_open_stream(uint64_t first);
-HIDDEN void cr_begin_stream(struct stream *s, uint64_t first); /* its first event is about to be written */
-HIDDEN int cr_turn(struct stream *s);                       /* finds room in the archive and the next window; 0: the recording ended */
-HIDDEN int cr_take(int64_t bytes);                          /* of what is left for the archive; 0: it is less */
-HIDDEN void cr_end_stream(struct stream *s, uint64_t *end); /* the lock is held */
-HIDDEN void *cr_help(void *);                               /* the helper's thread */
+HIDDEN void cr_begin_stream(struct stream *s, uint64_t first); /* sets the time of its first event */
+HIDDEN int cr_turn(struct stream *s);                       /* makes room for an event, in the archive and in a window; 0: the recording has ended */
+HIDDEN int cr_take(int64_t bytes);                          /* takes bytes of the archive; 0: there are not so many left */
+HIDDEN void cr_end_stream(struct stream *s, uint64_t *end); /* the caller holds the lock */
+HIDDEN void *cr_help(void *);                               /* main function of the helper thread */
 HIDDEN void cr_complain(const char *what);
 HIDDEN void cr_define_process(void);
 HIDDEN void cr_define_counters(void);
 HIDDEN void cr_define_usage(void);
 HIDDEN void cr_processors(char *text, size_t size);
 
-/* Numbers of DEF_USAGE, and the shortest piece of computation that is looked at, in ns. */
+/* Numbers of DEF_USAGE, and the shortest piece of computation that is measured, in ns. */
 enum { USAGE_CPU, USAGE_DELAY, USAGE_SWITCHES, USAGE };
 #define PIECE 1000000
 HIDDEN void cr_computed(uint64_t from, uint64_t to);
@@ -107,53 +107,54 @@ HIDDEN void cr_uncounted(void);
 HIDDEN void cr_meter(struct stream *s, uint64_t t);
 
 /* The part of the run that is recorded. */
-HIDDEN int cr_part_open(void);             /* 0: it cannot be recorded */
-HIDDEN void cr_part_starts(uint64_t t);    /* MPI_Init ended */
+HIDDEN int cr_part_open(void);             /* 0: the part cannot be recorded */
+HIDDEN void cr_part_starts(uint64_t t);    /* MPI_Init has ended */
 HIDDEN void cr_part_stream(struct stream *s);
 HIDDEN void cr_part(struct stream *s, uint64_t t);
-HIDDEN int cr_part_over(uint64_t t); /* whether it is, though this thread has not seen it */
+HIDDEN int cr_part_over(uint64_t t); /* whether the part is over, even if this thread is still within */
 HIDDEN void cr_left_out(struct stream *s, uint64_t t, int kind, int n, const uint64_t *args);
-HIDDEN void cr_reopen(struct stream *s, uint64_t t); /* enters, or leaves, what this thread has open */
+HIDDEN void cr_reopen(struct stream *s, uint64_t t); /* writes enters (cr_reclose: leaves) of all that the thread has open */
 HIDDEN void cr_reclose(struct stream *s, uint64_t t);
-HIDDEN void cr_state(struct stream *s);     /* a window begins: writes what this thread has open */
-HIDDEN void cr_part_dropping(int on); /* a kill in between leaves the counts unknown */
+HIDDEN void cr_state(struct stream *s);     /* a window begins: writes the regions that are open */
+HIDDEN void cr_part_dropping(int on); /* 1 while dropped events are counted: if the process is killed then, the counts are unknown */
 HIDDEN void cr_part_dropped(const uint8_t *events, const uint8_t *end);
 
-/* Samples. A thread begins and ends its own. What they come by: a timer at the kernel's ticks, a counter in user mode alone, or in the kernel too. */
+/* Samples. Each thread starts and stops its own. What triggers one: a timer at the kernel's ticks, a counter of time in user mode, or
+ * one of all time. */
 enum { SAMPLES_TICKS, SAMPLES_USER, SAMPLES_ALL };
 HIDDEN void cr_samples_open(void);
 HIDDEN void cr_samples_define(void);
 HIDDEN int cr_sampling(void);
 HIDDEN void cr_sample_begin(void);
 HIDDEN void cr_sample_end(void);
-HIDDEN int cr_free(struct stream *s); /* an event finds room without waiting */
-#define CONSTRUCT (1u << 31) /* no region of the program */
-#define CONSTRUCTS (1u << 20) /* more than their numbers in events */
-#define CONTEXT_CONSTRUCT (1u << 16) /* contexts of samples: names of regions, from here on constructs by their numbers in events, then addresses */
-/* What this thread is in, as nodes below at; the highest stack pointer of functions that it calls, and whether the outermost of them is that one's own. 0 where it
- * computes nothing of its own. */
+HIDDEN int cr_free(struct stream *s); /* whether an event can be written now without waiting */
+#define CONSTRUCT (1u << 31) /* flag: not a region of the program */
+#define CONSTRUCTS (1u << 20) /* more than the number of any construct in events */
+#define CONTEXT_CONSTRUCT (1u << 16) /* contexts of samples: below it names of regions, then constructs, then addresses */
+/* Returns 0 if the thread waits, or works for others. Else it adds the open regions and constructs as nodes below at. frame: frames above
+ * it are callers of the innermost region, UINTPTR_MAX for none; function: the outermost frame below it is the construct's own function. */
 HIDDEN int cr_path(uint32_t *at, uint32_t (*below)(uint32_t, uint64_t), uintptr_t *frame, int *function);
 HIDDEN const char *cr_module(uintptr_t address, uint64_t *number, uint64_t *offset);
 
-/* In the handler of a signal: the stack that it interrupted, as return addresses, innermost first, of frames up to the limit; and whether
- * there are others beyond it. */
+/* For signal handlers. cr_unwind returns the interrupted stack as return addresses, innermost first, of frames up to limit. limited:
+ * there are more frames. */
 struct link_map;
 HIDDEN unsigned cr_unwind(const ucontext_t *context, uintptr_t limit, uintptr_t *address, unsigned most, int *limited);
-HIDDEN unsigned cr_frames(const ucontext_t *context, uintptr_t top, uintptr_t limit, uintptr_t *address, unsigned most, int *limited); /* the same, below the stack's top, of common frames; else 0 */
-HIDDEN unsigned cr_unwind_call(uintptr_t from, uintptr_t *address, unsigned most); /* frames from the one that goes on at from */
-HIDDEN const struct link_map *cr_tables(uintptr_t address); /* the program or library whose code is there, as far as it is known without a lock */
-HIDDEN void cr_unwind_thread(void); /* the calling thread may be interrupted from now on */
+HIDDEN unsigned cr_frames(const ucontext_t *context, uintptr_t top, uintptr_t limit, uintptr_t *address, unsigned most, int *limited); /* the same by cached rules; 0 if it meets a rare form of frame */
+HIDDEN unsigned cr_unwind_call(uintptr_t from, uintptr_t *address, unsigned most); /* stack from the frame that continues at from */
+HIDDEN const struct link_map *cr_tables(uintptr_t address); /* program or library that has this code, without locks; NULL if not known */
+HIDDEN void cr_unwind_thread(void); /* prepares the calling thread for cr_unwind in a handler */
 HIDDEN void cr_signals_open(void);
 HIDDEN void cr_signals_thread(void);
-HIDDEN void cr_define_now(int kind, const void *body, size_t bytes); /* without a lock */
+HIDDEN void cr_define_now(int kind, const void *body, size_t bytes); /* cr_define without a lock */
 
 HIDDEN void cr_sites_open(void);
-HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place from); /* number of a call in events */
-HIDDEN uint64_t cr_site_alone(struct stream *s, unsigned function, const void *address); /* the same without callers */
-HIDDEN struct stream *cr_stream(void); /* this thread's, NULL where there can be none */
-HIDDEN void cr_leave_all(void); /* what this thread has open, at the end of the recording, if its window has room */
-HIDDEN void cr_threads_end(struct stream *s, int finalized); /* at the end of the recording: what the thread of another stream has open */
-HIDDEN void cr_write_waits(void);  /* the helper's: those that are long */
+HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place from); /* returns the region of a call in events */
+HIDDEN uint64_t cr_site_alone(struct stream *s, unsigned function, const void *address); /* the same for the call itself, without its callers */
+HIDDEN struct stream *cr_stream(void); /* this thread's; NULL if it cannot have one */
+HIDDEN void cr_leave_all(void); /* at the end of the recording: leaves what this thread has open, as long as there is room */
+HIDDEN void cr_threads_end(struct stream *s, int finalized); /* at the end of the recording: the same for the thread of another stream */
+HIDDEN void cr_write_waits(void);  /* run by the helper thread: writes the begin of long waits */
 
 static inline uint64_t now(void)
 {
@@ -173,17 +174,17 @@ static inline uint8_t *varint(uint8_t *p, uint64_t v)
 }
 
 /*
- * Bounds of what is archived, in OTF2. An event takes kind and length, a time stamp of 9 bytes if its time is another than that of
- * the event before, and for each number a byte and its significant ones, of which a varint has no less; references of
- * communicators and regions may be up to 3 bytes longer than the numbers here. The values of counters are absolute.
+ * An upper bound of an event's bytes in OTF2: kind and length, a time stamp of 9 bytes if its time differs from the previous event's, and
+ * for each number a byte plus its significant bytes (a varint has at least as many). References of communicators and regions may be 3 bytes
+ * longer than numbers here. Counter values are absolute there.
  */
-#define EVENT 256 /* more than any event takes */
+#define EVENT 256 /* more than the bytes of any event */
 static inline int64_t archived(int kind, int n, int64_t varints, int stamp)
 {
 	return varints + n + (stamp ? 9 : 0) + (kind <= EV_LEAVE ? 2 : kind < EV_PCONTROL ? 6 : 2 + 9 * n);
 }
 
-/* put writes an event: its kind last, so that a process that is killed leaves whole events. */
+/* put writes an event. It writes the kind last, so that a process that is killed leaves only complete events. */
 static inline void put(struct stream *s, uint64_t t, int kind, int n, const uint64_t *args)
 {
 	if (__builtin_expect(s->off, 0)) {
@@ -193,7 +194,7 @@ static inline void put(struct stream *s, uint64_t t, int kind, int n, const uint
 	s->busy++;
 	atomic_signal_fence(memory_order_seq_cst);
 	uint8_t *at = atomic_load_explicit(&s->at, memory_order_relaxed);
-	if (t < s->last) /* a sample came since it was read */
+	if (t < s->last) /* a sample was written after t was read */
 		t = s->last;
 	if (at >= s->end || s->room < EVENT) {
 		if (!cr_turn(s)) {
@@ -215,8 +216,8 @@ static inline void put(struct stream *s, uint64_t t, int kind, int n, const uint
 }
 
 /*
- * What is between cr_own_begin and cr_own_end is the recorder's own: files that it reads and writes are not the program's, and the thread
- * is not cancelled meanwhile, when it may have a lock.
+ * Between cr_own_begin and cr_own_end the thread works for the recorder: its file I/O is not recorded, and it cannot be cancelled, as it
+ * may hold a lock.
  */
 struct own {
 	int inside, cancel;
@@ -234,7 +235,7 @@ static inline void cr_own_end(struct own o)
 	cr_inside = o.inside;
 }
 
-/* count reads the counters of the thread, for the event that is about to be written. */
+/* count reads the thread's counters for the next event. */
 static inline void count(struct stream *s)
 {
 	if (s->counters && !cr_counters_read(s->counters, s->values)) {
@@ -243,15 +244,15 @@ static inline void count(struct stream *s)
 	}
 }
 
-/* edge writes an enter or a leave. */
+/* edge writes an enter or a leave, after the counters. */
 static inline void edge(struct stream *s, uint64_t t, int kind, uint64_t region)
 {
 	if (s->off)
 		return;
-	s->busy++; /* counters are relative to those of the event before */
+	s->busy++; /* no sample in between: counters are relative to those of the previous event */
 	if (s->counters)
 		cr_meter(s, t);
-	if (!s->counters || atomic_load_explicit(&cr.active, memory_order_relaxed)) /* else there was no room: the recording ended */
+	if (!s->counters || atomic_load_explicit(&cr.active, memory_order_relaxed)) /* else cr_meter found no room and ended the recording */
 		put(s, t, kind, 1, &region);
 	s->busy--;
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 /*
- * A stack of x86-64 by the tables of its code (.eh_frame, of the System V ABI and DWARF), for samples, which must be cheap: what the tables say of an
- * instruction is kept as a rule, and only what it takes to find the caller: the end of the frame, and where the frame pointer lies.
- * What is rare, as frames of signal handlers, is not looked at here.
+ * Unwinds stacks of x86-64 for samples by the tables of the code (.eh_frame; System V ABI, DWARF). To be cheap it caches, for an
+ * instruction, a rule with only what is needed to find the caller: where the frame ends and where the frame pointer is saved. Rare forms,
+ * such as frames of signal handlers, are not understood.
  */
 
 #if defined __x86_64__ && defined __GLIBC_PREREQ && __GLIBC_PREREQ(2, 35)
@@ -15,15 +15,15 @@
 #define RULES (1 << 13)
 enum { FRAME_POINTER = 6, STACK_POINTER, RETURN_ADDRESS = 16 };
 
-/* The frame of an instruction ends so far from what a register has, or from what lies there. The return address is below. */
+/* The end of a frame is at an offset from a register, or is stored there (LIES). The return address is below the end. */
 struct rule {
 	int32_t offset;
-	int16_t pointer; /* where the frame pointer of the caller is, from the end, in words; 0: where it was */
+	int16_t pointer; /* offset of the caller's frame pointer from the end, in words; 0: unchanged */
 	uint8_t of, how;
 };
-enum { KNOWN = 1, LIES = 2, OUTERMOST = 4, POINTED = 8 }; /* POINTED: the frame pointer of the caller is where that of the frame points to */
+enum { KNOWN = 1, LIES = 2, OUTERMOST = 4, POINTED = 8 }; /* POINTED: the caller's frame pointer is stored where the frame pointer points to */
 
-/* Threads share them without a lock: an entry of which one wrote the half is not one of its instruction. */
+/* The cache, shared by all threads without a lock. A half-written entry does not match its instruction. */
 static struct {
 	_Atomic(uint64_t) key, rule;
 } rules[RULES];
@@ -48,12 +48,12 @@ static int32_t word(const uint8_t *p)
 	return v;
 }
 
-/* ended sets the end of a frame by an expression: of a procedure linkage table's entry, or where a function aligns its stack. */
+/* ended reads an expression for the end of a frame. It knows those of procedure linkage tables, and of functions that align their stack. */
 static int ended(struct rule *r, const uint8_t *p, uint64_t n, uintptr_t pc)
 {
 	static const uint8_t entry[] = {0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}; /* + 8 * ((pc & 15) >= 11) */
 	r->of = n > 1 ? p[0] - 0x70 : 0;
-	r->offset = n > 1 ? (int8_t)(p[1] << 1) >> 1 : 0; /* a number of one byte */
+	r->offset = n > 1 ? (int8_t)(p[1] << 1) >> 1 : 0; /* sign of a one-byte number */
 	if (n == 3 && p[2] == 0x06 && !(p[1] & 0x80)) {
 		r->how |= LIES;
 		return r->of <= 16;
@@ -62,7 +62,7 @@ static int ended(struct rule *r, const uint8_t *p, uint64_t n, uintptr_t pc)
 	return n == 2 + sizeof entry && r->of == STACK_POINTER && memcmp(p + 2, entry, sizeof entry) == 0;
 }
 
-/* run goes through instructions of a table up to an instruction of the program; it tells whether it understands what they say of it. */
+/* run executes instructions of a table up to the wanted instruction. It returns 0 if it does not understand one. */
 static int run(struct rule *r, const struct rule *initial, const uint8_t *p, const uint8_t *end, uintptr_t at, uintptr_t pc, uint64_t code, int64_t data)
 {
 	struct rule before[8];
@@ -71,7 +71,7 @@ static int run(struct rule *r, const struct rule *initial, const uint8_t *p, con
 		uint8_t op = *p++;
 		uint64_t reg = op & 0x3f;
 		int64_t offset = 0;
-		int where = 0; /* a register lies at an offset from the end */
+		int where = 0; /* the instruction says where a register is saved */
 		switch (op & 0xc0 ? op & 0xc0 : op) {
 		case 0x40: /* advance */
 			at += reg * code;
@@ -91,7 +91,7 @@ static int run(struct rule *r, const struct rule *initial, const uint8_t *p, con
 			reg = number(&p, end, 0);
 			offset = (int64_t)number(&p, end, op == 0x11) * data;
 			break;
-		case 0xc0: case 0x06: /* as at the begin */
+		case 0xc0: case 0x06: /* restore */
 			reg = op == 6 ? number(&p, end, 0) : reg;
 			if (reg == RETURN_ADDRESS)
 				return 0;
@@ -104,7 +104,7 @@ static int run(struct rule *r, const struct rule *initial, const uint8_t *p, con
 			reg = number(&p, end, 0);
 			r->how |= reg == RETURN_ADDRESS ? OUTERMOST : 0;
 			continue;
-		case 0x08: /* it is where it was */
+		case 0x08: /* same value */
 			reg = number(&p, end, 0);
 			if (reg == RETURN_ADDRESS)
 				return 0;
@@ -121,7 +121,7 @@ static int run(struct rule *r, const struct rule *initial, const uint8_t *p, con
 				return 0;
 			*r = before[--n];
 			continue;
-		case 0x0c: case 0x12: case 0x0d: case 0x0e: case 0x13: /* the end: register and offset, or one of both */
+		case 0x0c: case 0x12: case 0x0d: case 0x0e: case 0x13: /* define the end: register and offset, or one of them */
 			if (op != 0x0e && op != 0x13)
 				r->of = (uint8_t)number(&p, end, 0);
 			if (op != 0x0d)
@@ -132,13 +132,13 @@ static int run(struct rule *r, const struct rule *initial, const uint8_t *p, con
 				r->offset = (int32_t)offset;
 			r->how = (uint8_t)(r->how & ~LIES);
 			continue;
-		case 0x0f: /* the end, by an expression */
+		case 0x0f: /* define the end by an expression */
 			reg = number(&p, end, 0);
 			if (reg > (uint64_t)(end - p) || !ended(r, p, reg, pc))
 				return 0;
 			p += reg;
 			continue;
-		case 0x10: case 0x16: { /* a register, by an expression */
+		case 0x10: case 0x16: { /* a register by an expression */
 			reg = number(&p, end, 0);
 			uint64_t bytes = number(&p, end, 0);
 			if (bytes > (uint64_t)(end - p) || reg == RETURN_ADDRESS)
@@ -151,7 +151,7 @@ static int run(struct rule *r, const struct rule *initial, const uint8_t *p, con
 			p += bytes;
 			continue;
 		}
-		case 0x2e: /* of no account */
+		case 0x2e: /* ignored */
 			number(&p, end, 0);
 			continue;
 		case 0x00:
@@ -171,14 +171,14 @@ static int run(struct rule *r, const struct rule *initial, const uint8_t *p, con
 	return 1;
 }
 
-/* described finds the rule of an instruction in tables of the form that linkers make. */
+/* described finds the rule of an instruction in a table with a sorted index (.eh_frame_hdr). */
 static int described(uintptr_t pc, struct rule *r)
 {
 	struct dl_find_object found;
 	if (_dl_find_object((void *)pc, &found) != 0 || !found.dlfo_eh_frame)
 		return 0;
 	const uint8_t *head = found.dlfo_eh_frame, *table = head + 12;
-	if (head[0] != 1 || head[1] != 0x1b || head[2] != 0x03 || head[3] != 0x3b) /* addresses from here on, of 4 bytes, in order */
+	if (head[0] != 1 || head[1] != 0x1b || head[2] != 0x03 || head[3] != 0x3b) /* version 1; relative addresses of 4 bytes, sorted */
 		return 0;
 	uint32_t low = 0, high = (uint32_t)word(head + 8);
 	int64_t wanted = (int64_t)(pc - (uintptr_t)head);
@@ -212,7 +212,7 @@ static int described(uintptr_t pc, struct rule *r)
 			says++;
 		else if (*l == 'P')
 			says += (*says & 7) == 3 ? 5 : (*says & 7) == 4 || (*says & 7) == 0 ? 9 : 1000;
-		else /* of a signal handler, or unknown */
+		else /* signal handler, or unknown */
 			return 0;
 	uintptr_t begin = (uintptr_t)(p + 8) + (uintptr_t)(intptr_t)word(p + 8);
 	if (says != c + bytes || pc - begin >= (uint32_t)word(p + 12))
@@ -251,7 +251,7 @@ HIDDEN unsigned cr_frames(const ucontext_t *u, uintptr_t top, uintptr_t limit, u
 		REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
 	const greg_t *g = u->uc_mcontext.gregs;
 	uintptr_t pc = (uintptr_t)g[REG_RIP], stack = (uintptr_t)g[REG_RSP], pointer = (uintptr_t)g[REG_RBP];
-	const uintptr_t lowest = stack - 128; /* what was popped last is still there: a signal does not touch it */
+	const uintptr_t lowest = stack - 128; /* values popped last are still in the red zone, which signals do not change */
 #define ON_STACK(at) ((at) >= lowest && (at) < top && (at) % sizeof(uintptr_t) == 0)
 	for (unsigned n = 0; n < most; n++) {
 		struct rule r = rule_of(pc - (n > 0));

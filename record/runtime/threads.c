@@ -9,11 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What this thread has open: names of regions, 0 for those left out, and constructs. What is beyond REGIONS is left out too. */
+/* What this thread has open: names of regions (0: not recorded) and constructs. Deeper ones than REGIONS are not recorded. */
 #define REGIONS 1024
 #define TEAMS 32
-#define TAKEN (1u << 30) /* of a construct: it is recorded; its number among them and its number in events follow */
-#define CONSTRUCT_AT 20 /* CONSTRUCTS are below */
+#define TAKEN (1u << 30) /* flag: the construct is recorded. A construct's kind and its number in events follow */
+#define CONSTRUCT_AT 20 /* constructs' numbers in events are below this bit */
 struct opened {
 	uint32_t regions[REGIONS];
 	uintptr_t frames[REGIONS]; /* where regions begin on the stack */
@@ -21,12 +21,12 @@ struct opened {
 	struct parallel *begun[TEAMS]; /* parallel regions that this thread began */
 	struct {
 		struct parallel *p;
-		unsigned base; /* depth at its begin */
+		unsigned base; /* depth at the begin of the team */
 	} teams[TEAMS];
 };
 static _Thread_local struct opened opened;
 
-/* waits_in tells whether a construct is one in which a thread waits, or does what others gave it. */
+/* waits_in returns whether a thread in this construct waits, or works for others. */
 static int waits_in(uint32_t region)
 {
 	switch ((region & ~(CONSTRUCT | TAKEN)) >> CONSTRUCT_AT) {
@@ -40,7 +40,7 @@ static int waits_in(uint32_t region)
 HIDDEN int cr_path(uint32_t *at, uint32_t (*below)(uint32_t, uint64_t), uintptr_t *frame, int *function)
 {
 	unsigned n = opened.depth < REGIONS ? opened.depth : REGIONS;
-	if (cr_mine->waits || (n > 0 ? waits_in(opened.regions[n - 1]) : cr_mine->member & 1 && cr_mine->thread > 0)) /* or is between two regions of others */
+	if (cr_mine->waits || (n > 0 ? waits_in(opened.regions[n - 1]) : cr_mine->member & 1 && cr_mine->thread > 0)) /* or is idle between parallel regions */
 		return 0;
 	*frame = UINTPTR_MAX;
 	*function = 0;
@@ -57,7 +57,7 @@ HIDDEN int cr_path(uint32_t *at, uint32_t (*below)(uint32_t, uint64_t), uintptr_
 	return 1;
 }
 
-/* usable tells whether this thread records outside of MPI calls. */
+/* usable returns whether this thread may record something outside of MPI calls. */
 static int usable(void)
 {
 	if (opened.depth >= REGIONS || !cr_recording() || !cr_stream() || cr_mine->depth || cr_mine->quiet)
@@ -78,7 +78,7 @@ HIDDEN void cr_region_begin(uint64_t name, const void *frame)
 		count(cr_mine);
 		edge(cr_mine, now(), EV_REGION_ENTER, name);
 	}
-	if (opened.depth < REGIONS) /* after the event: one that turns to a new window is not open there */
+	if (opened.depth < REGIONS) /* after edge: a window that begins with this event must not have the region as open */
 		opened.regions[opened.depth] = use ? (uint32_t)name : 0, opened.frames[opened.depth] = (uintptr_t)frame;
 	opened.depth++;
 }
@@ -88,7 +88,7 @@ HIDDEN void cr_region_end(void)
 	if (!opened.depth)
 		return;
 	unsigned top = opened.depth - 1;
-	if (top < REGIONS && opened.regions[top] & CONSTRUCT) /* it began outside of that */
+	if (top < REGIONS && opened.regions[top] & CONSTRUCT) /* the construct that encloses it has begun later */
 		return;
 	int free = cr.parted && usable();
 	if (top >= REGIONS || !opened.regions[top] || !cr_recording()) {
@@ -120,7 +120,7 @@ HIDDEN int cr_construct_begin(unsigned construct, const void *address, uint64_t 
 	return use;
 }
 
-/* close_to ends what this thread opened when so much was open. */
+/* close_to leaves what was opened after this depth. */
 static void close_to(unsigned depth, uint64_t t)
 {
 	while (opened.depth > depth) {
@@ -150,9 +150,9 @@ HIDDEN void cr_construct_end(unsigned construct, uint64_t t)
 }
 
 /*
- * Teams. A thread other than the one that begins a parallel region learns that it is over when it gets other work, or ends, long after
- * that. So it waits in the last barrier from its own arrival to the end that the first thread has seen, and these events are
- * written when the thread goes on, or by cr_stop where it never does: the one that takes waiting writes them.
+ * Teams. A thread that did not begin the parallel region learns of its end only when it gets other work or ends. So its wait in the last
+ * barrier lasts from its arrival until the end that the first thread has set. The thread writes these events when it continues; if it never
+ * does, cr_stop writes them. Whoever exchanges waiting for NULL writes.
  */
 struct parallel {
 	_Atomic(uint64_t) end;
@@ -166,7 +166,7 @@ static void drop(struct parallel *p)
 		free(p);
 }
 
-/* member makes known that this thread is in teams, or makes or is a POSIX thread. */
+/* member defines that this thread is in OpenMP teams, or is or creates a POSIX thread. */
 static void member(unsigned paradigm)
 {
 	int is = paradigm == THREAD_OPENMP ? 1 : 2;
@@ -233,7 +233,7 @@ HIDDEN void cr_team_begin(struct parallel *p, int first)
 		cr_construct_begin(C_PARALLEL, p->address, cr_mine->last);
 }
 
-/* over returns when the team of this thread ended; until then, the time. */
+/* over returns the time at which the team ended, the current time if it has not. */
 static uint64_t over(const struct parallel *p)
 {
 	uint64_t t = p ? atomic_load(&p->end) : 0;
@@ -261,7 +261,7 @@ HIDDEN void cr_team_barrier_begin(const void *address)
 {
 	struct parallel *p = team();
 	cr_construct_begin(C_IMPLICIT_BARRIER, address || !p ? address : p->address, 0);
-	if (p && cr_recording()) /* else there may have been no room for the enter */
+	if (p && cr_recording()) /* else there was no room for the enter */
 		atomic_store(&cr_mine->waiting, &opened);
 }
 
@@ -296,13 +296,13 @@ HIDDEN void cr_threads_end(struct stream *s, int finalized)
 }
 
 /*
- * Streams of threads that ended are used again, because programs and runtimes may begin and end threads for each region: a location is
- * then one thread after the other.
+ * Streams of threads that have ended are used again, because programs and runtimes may start threads for each parallel region. A location
+ * then has several threads, one after the other.
  */
 static pthread_key_t ending;
 static struct stream *unused;
 
-/* name_thread makes known what the program called a thread. Without that it is called as the process is. */
+/* name_thread defines the name that the program gave a thread, if it differs from that of the process. */
 static void name_thread(struct stream *s)
 {
 	char file[48], text[2][32];
@@ -322,7 +322,7 @@ static void name_thread(struct stream *s)
 	s->began_as = 0;
 	if (n[1] < 2 || (n[0] == n[1] && memcmp(text[0], text[1], (size_t)n[1]) == 0))
 		return;
-	memcpy(body + 1, text[1], (size_t)n[1] - 1); /* a line */
+	memcpy(body + 1, text[1], (size_t)n[1] - 1); /* without the newline */
 	cr_define(DEF_THREAD_NAME, body, 8 + (size_t)n[1] - 1);
 }
 
@@ -331,7 +331,7 @@ static void thread_ended(void *stream)
 	struct stream *s = stream;
 	cr_sample_end();
 	if (cr_threads()) {
-		end_wait(s, now()); /* it was cancelled there */
+		end_wait(s, now()); /* it was cancelled in a wait */
 		while (opened.teams_n > 0)
 			cr_team_end();
 		close_to(0, now());
@@ -341,11 +341,11 @@ static void thread_ended(void *stream)
 		s->began = 0;
 		name_thread(s);
 	}
-	if (!cr_recording()) /* in a child of fork the lock may never be free */
+	if (!cr_recording()) /* in a child of fork another thread may have held the lock */
 		return;
 	pthread_mutex_lock(&cr.lock);
 	s->counters = NULL;
-	if (s->depth == 0 && (cr_threads() || !cr.counters_n)) { /* else a call is open, or the next thread would have no counters */
+	if (s->depth == 0 && (cr_threads() || !cr.counters_n)) { /* not if a call is open, or if the next thread would have no counters */
 		s->unused = unused;
 		unused = s;
 	}
@@ -388,14 +388,14 @@ HIDDEN int cr_threads(void)
 	return known;
 }
 
-/* Locks, by their addresses. The number of a lock stays that of its address. */
+/* Locks by address. An address keeps its number. */
 #define LOCKS (1 << 14)
 static struct {
 	_Atomic(uint64_t) lock;
 	atomic_uint order;
 } locks[LOCKS];
 
-/* number_of finds or adds a lock; LOCKS where there are too many. */
+/* number_of returns the number of a lock, which it adds if it is new. LOCKS: there are too many. */
 static uint32_t number_of(uint64_t lock)
 {
 	uint32_t at = (uint32_t)(lock * 0x9E3779B97F4A7C15u >> 50);
@@ -427,7 +427,7 @@ HIDDEN void cr_lock_released(unsigned paradigm, uint64_t lock, int awaited)
 	uint32_t i = s->held_n;
 	while (i > 0 && atomic_load(&locks[s->held[i - 1].lock].lock) != lock)
 		i--;
-	if (i == 0) { /* its acquisition is not recorded; what others wait for is, at most once in the least wait */
+	if (i == 0) { /* its acquisition is not recorded. The release is if others wait, but at most once in LEAST_WAIT */
 		uint64_t t = now();
 		uint32_t number = awaited && t - s->gave >= LEAST_WAIT && !s->off && !s->depth && !s->quiet ? number_of(lock) : LOCKS;
 		if (number < LOCKS) {
@@ -456,14 +456,14 @@ HIDDEN uint64_t cr_wait_begin(unsigned construct, struct cr_place from, const vo
 	return s->wait_begin;
 }
 
-/* stuck makes known that a thread waits for a lock, or no more: LOCKS. */
+/* stuck defines that a thread waits long for a lock, or (LOCKS) that the wait is over. */
 static void stuck(const struct stream *s, uint32_t lock, uint64_t owner)
 {
 	uint64_t body[3] = {s->thread, lock == LOCKS ? UINT64_MAX : lock, owner};
 	cr_define(DEF_STUCK, body, sizeof body);
 }
 
-/* end_wait ends the wait of a stream's thread and tells what of it was written. */
+/* end_wait ends the wait of a stream's thread and returns what was written of it. */
 static int end_wait(struct stream *s, uint64_t t)
 {
 	int was = atomic_load(&s->waits);
@@ -493,7 +493,7 @@ HIDDEN int cr_wait_end(uint64_t end)
 	return 1;
 }
 
-#define LONG_WAIT 1000000000 /* ns of a wait whose begin is written before it is over */
+#define LONG_WAIT 1000000000 /* ns; the begin of a longer wait is written before it is over */
 
 HIDDEN void cr_write_waits(void)
 {
@@ -546,8 +546,8 @@ HIDDEN void cr_thread_joined(uint64_t number)
 }
 
 /*
- * Tasks. A task is a number: 1, whether it began, 14 bits of the thread that creates it, 17 of its construct's number in events, 31 of
- * its own number there.
+ * Tasks. A task is a number. From the lowest bit: 1; whether it began; 14 bits: thread that created it; 17: its construct in events; 31:
+ * its number on that thread.
  */
 #define TASK_THREAD_BITS 14
 #define TASK_SITE_BITS 17
@@ -590,7 +590,7 @@ HIDDEN void cr_task_switch(uint64_t *before, int complete, uint64_t *next)
 	edge(cr_mine, t, EV_ENTER, task_site(*next));
 }
 
-/* What this thread has open where the part that is recorded begins or ends. Constructs that began before it have no enter, and get no leave. */
+/* cr_reopen enters what this thread has open when the part begins. Constructs that began before it get neither enter nor leave. */
 HIDDEN void cr_reopen(struct stream *s, uint64_t t)
 {
 	count(s);
@@ -634,7 +634,7 @@ HIDDEN void cr_reclose(struct stream *s, uint64_t t)
 		edge(s, t, EV_REGION_LEAVE, 0);
 }
 
-/* close_region leaves a region at the end of the recording, if the window has room. */
+/* close_region leaves a region at the end of the recording, if there is room. */
 static void close_region(uint64_t name)
 {
 	uint64_t t = now(), number = name & (CONSTRUCTS - 1);

@@ -5,13 +5,13 @@
 #include <unwind.h>
 
 /*
- * The stack of what a signal interrupted, found in its handler: nothing here takes a lock of the dynamic linker or memory.
+ * Unwinds the stack that a signal interrupted, in its handler, so it does not allocate memory or take a lock of the dynamic linker.
  *
- * _dl_find_object, of glibc 2.35 and later, finds the tables of code without a lock; the compiler's unwinder uses it too. Without it
- * a stack is the interrupted instruction alone.
+ * _dl_find_object (glibc 2.35 or later) finds tables of code without a lock; the compiler's unwinder uses it too. Without it, a stack has
+ * only the interrupted instruction.
  */
 
-static _Thread_local uintptr_t top; /* of the thread's stack, 0 where it is not known */
+static _Thread_local uintptr_t top; /* top of the thread's stack, 0 if not known */
 
 #if defined __GLIBC_PREREQ && __GLIBC_PREREQ(2, 35)
 #define UNWINDS 1
@@ -30,9 +30,9 @@ HIDDEN const struct link_map *cr_tables(uintptr_t address)
 #endif
 
 struct walk {
-	uintptr_t from, below, limit; /* interrupted instruction; end of the frame before; frames beyond it are not wanted */
+	uintptr_t from, below, limit; /* interrupted instruction; end of the previous frame; most frames end below this */
 	unsigned n, most;
-	int limited; /* it ended at the limit */
+	int limited; /* stopped at limit */
 	uintptr_t *address;
 };
 
@@ -40,14 +40,14 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
 {
 	struct walk *w = data;
 	uintptr_t address = _Unwind_GetIP(context), end = _Unwind_GetCFA(context);
-	if (w->n == 0 && address != w->from) /* the handler's frames */
+	if (w->n == 0 && address != w->from) /* frames of the handler */
 		return _URC_NO_REASON;
 	w->limited = end > w->limit;
 	if (!address || w->limited)
 		return _URC_END_OF_STACK;
-	w->address[w->n] = address + (w->n == 0); /* the others are after a call */
+	w->address[w->n] = address + (w->n == 0); /* like the others, which are return addresses */
 	w->n++;
-	/* What the unwinder would read next must be a stack, and code that has tables. */
+	/* Stop unless the unwinder would read the stack, and code that has tables. */
 	int wrong = end < w->below || end >= top || !cr_tables(address - (w->n > 1));
 	w->below = end;
 	return wrong || w->n == w->most ? _URC_END_OF_STACK : _URC_NO_REASON;
@@ -65,7 +65,7 @@ static uintptr_t interrupted(const ucontext_t *u)
 #endif
 }
 
-/* caller returns the return address at the first instruction of a function. */
+/* caller returns the return address if the interrupted instruction is the first of a function. */
 static uintptr_t caller(const ucontext_t *u)
 {
 #if defined __x86_64__
@@ -87,7 +87,7 @@ HIDDEN unsigned cr_unwind(const ucontext_t *u, uintptr_t limit, uintptr_t *addre
 		return n;
 	if (UNWINDS && cr_tables(w.from))
 		_Unwind_Backtrace(step, &w);
-	else if (UNWINDS && cr_tables(caller(u) - 1)) /* it jumped to no code */
+	else if (UNWINDS && cr_tables(caller(u) - 1)) /* a jump to an invalid address */
 		address[w.n++] = caller(u);
 	if (w.n == 0 && w.from)
 		address[w.n++] = w.from + 1;
@@ -101,7 +101,7 @@ HIDDEN unsigned cr_unwind_call(uintptr_t from, uintptr_t *address, unsigned most
 	if (UNWINDS)
 		_Unwind_Backtrace(step, &w);
 	if (w.n > 0)
-		address[0]--; /* it is after a call, as the others are */
+		address[0]--; /* as for the others, from is after the call */
 	return w.n;
 }
 
@@ -118,5 +118,5 @@ HIDDEN void cr_unwind_thread(void)
 		top = (uintptr_t)bottom + size;
 	pthread_attr_destroy(&attributes);
 	if (UNWINDS)
-		_Unwind_Backtrace(step, &w); /* its library is loaded now, and not in a handler */
+		_Unwind_Backtrace(step, &w); /* loads the unwinder's library before a handler needs it */
 }

@@ -9,21 +9,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the first thread had of the processors that it may use, outside of MPI_Init and MPI_Finalize. */
+/* Processor use of the first thread outside of MPI_Init and MPI_Finalize. */
 
 static struct {
 	int on, known;
 	uint64_t sums[USAGE];
-	int schedstat; /* file that tells how long the thread waited for a processor; 0: none */
-	unsigned long long run, delay, slices; /* what it told last, times in ns */
-	uint64_t at; /* when */
+	int schedstat; /* file with the time that the thread waited for a processor; 0: none */
+	unsigned long long run, delay, slices; /* last values read, in ns */
+	uint64_t at; /* when they were read */
 } u;
 
-enum { YIELDS = 50000 }; /* ns; slices that are as short on average are none that the kernel ended */
+enum { YIELDS = 50000 }; /* ns; if time slices are shorter on average, the thread yields by itself */
 
-/* look reads for how long the thread was ready to run and had no processor since the last look, in ns. It stops looking where
- * there is none to read: a kernel that does not count writes zeros. A thread that does little else than to give its processor away,
- * as runtimes of OpenMP do while they wait for other threads, needs none. */
+/* look returns for how many ns the thread was ready to run without a processor since the last look. It closes the file if the kernel
+ * does not count (it writes zeros). It returns 0 for a thread that does little but yield, as OpenMP runtimes do while they wait. */
 static uint64_t look(uint64_t t)
 {
 	char text[96];
@@ -40,8 +39,8 @@ static uint64_t look(uint64_t t)
 	return run < delay / 8 && run / YIELDS < slices && slices > 8 ? 0 : delay;
 }
 
-/* cr_computed is called where a piece of computation ends. What the thread was delayed since the last look counts, up to the
- * length of the piece: the look was less than PIECE before it began. Shorter pieces are less than a time slice, and left out. */
+/* cr_computed is called at the end of a piece of computation. It adds the delay since the last look, at most the length of the piece:
+ * that look was less than PIECE before its begin. Pieces shorter than PIECE are shorter than a time slice, and ignored. */
 HIDDEN void cr_computed(uint64_t from, uint64_t to)
 {
 	if (!u.on || !u.schedstat || to - from < PIECE)
@@ -50,14 +49,14 @@ HIDDEN void cr_computed(uint64_t from, uint64_t to)
 	u.sums[USAGE_DELAY] += d < to - from ? d : to - from;
 }
 
-/* cr_computes is called where a piece begins. */
+/* cr_computes is called at the begin of a piece. */
 HIDDEN void cr_computes(uint64_t t)
 {
 	if (u.schedstat && t - u.at >= PIECE)
 		look(t);
 }
 
-/* cr_usage begins and ends the part of the run that is measured; another thread than the first knows nothing of it. */
+/* cr_usage begins and ends the measurement. It does nothing on other threads than the first. */
 HIDDEN void cr_usage(int on)
 {
 	struct timespec t;
@@ -68,10 +67,10 @@ HIDDEN void cr_usage(int on)
 	u.known = pthread_equal(pthread_self(), cr.first) && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 && getrusage(RUSAGE_THREAD, &r) == 0 && (on || u.known);
 	if (!u.known)
 		return;
-	uint64_t sign = on ? UINT64_MAX : 1; /* a sum is what it ends at less what it began with */
+	uint64_t sign = on ? UINT64_MAX : 1; /* sum of end values less begin values */
 	u.sums[USAGE_CPU] += sign * ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
 	u.sums[USAGE_SWITCHES] += sign * (uint64_t)r.ru_nivcsw;
-	if (on && !u.schedstat && cr.def.fd >= 0) { /* not in a process that is none of the run */
+	if (on && !u.schedstat && cr.def.fd >= 0) { /* not in a process without a recording */
 		char name[64];
 		snprintf(name, sizeof name, "/proc/self/task/%ld/schedstat", (long)syscall(SYS_gettid));
 		int fd = open(name, O_RDONLY | O_CLOEXEC);
@@ -81,10 +80,10 @@ HIDDEN void cr_usage(int on)
 		look(now());
 }
 
-/* cr_define_usage tells what was used. */
+/* cr_define_usage writes DEF_USAGE. */
 HIDDEN void cr_define_usage(void)
 {
-	if (!u.known) /* the first thread may be reading */
+	if (!u.known) /* else the first thread may be in look */
 		return;
 	if (u.schedstat)
 		close(u.schedstat);
@@ -94,7 +93,7 @@ HIDDEN void cr_define_usage(void)
 	cr_define(DEF_USAGE, u.sums, sizeof u.sums);
 }
 
-/* cr_processors writes which processors the thread may use, as the kernel writes lists: 0-3,8. Empty where it is not known. */
+/* cr_processors writes the list of processors that the thread may use, such as 0-3,8; "" if it is not known. */
 HIDDEN void cr_processors(char *text, size_t size)
 {
 	size_t used = 0;

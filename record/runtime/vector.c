@@ -16,18 +16,18 @@ HIDDEN int cr_vector_on;
 
 static struct {
 	struct held file;
-	pid_t process; /* not a child that it forked */
+	pid_t process; /* process that opened it: a fork does not write */
 	unsigned used;
-	uint64_t cpu, wall; /* at the end of the call before */
-	int schedstat;	    /* file that tells how long the thread waited for a processor; -1: none */
-	uint64_t delay, off; /* what it told last; of the time that passed until then, when the thread was not on a processor */
+	uint64_t cpu, wall; /* at the end of the previous call */
+	int schedstat;	    /* file with the time that the thread waited for a processor; -1: none */
+	uint64_t delay, off; /* delay: its last value; off: elapsed minus processor time until then */
 	struct row {
 		uint32_t function, delay;
 		uint64_t cpu, wall;
 	} rows[ROWS];
 } v = {.file.fd = -1, .schedstat = -1};
 
-/* The kernel is asked for delays once the clocks have gone apart by so many ns: a change of threads takes a few us. */
+/* ns by which elapsed and processor time must diverge before the kernel is asked for the delay: a context switch takes a few us. */
 #define APART 20000
 
 static _Thread_local int mine;
@@ -39,8 +39,8 @@ static uint64_t read_clock(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* delayed asks the kernel, where the clocks have gone apart, for how long the thread was ready to run and had no processor since
- * it was last asked. It returns 0 where it did not ask. A kernel that does not count writes zeros. */
+/* delayed reads for how many ns the thread was ready to run without a processor since the last time. It returns 0 if it did not read,
+ * because the clocks have not diverged or the kernel does not count (it writes zeros). */
 static int delayed(uint64_t cpu, uint64_t wall, uint64_t *ns)
 {
 	char text[96];
@@ -64,7 +64,7 @@ HIDDEN int cr_vector_open(const char *path, const char *names)
 	uint32_t n = (uint32_t)strlen(names);
 	if (fd < 0 || write(fd, "CPRVEC1", 8) != 8 || write(fd, &n, sizeof n) != sizeof n || write(fd, names, n) != (ssize_t)n)
 		return 0;
-	memset(v.rows, 0, sizeof v.rows); /* in memory before it is needed */
+	memset(v.rows, 0, sizeof v.rows); /* touch the memory before it is needed */
 	v.process = getpid();
 	v.schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	mine = cr_vector_on = 1;
@@ -104,7 +104,7 @@ HIDDEN void cr_vector_leave(void)
 	do {
 		v.wall = read_clock(CLOCK_MONOTONIC);
 		v.cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
-	} while (delayed(v.cpu, v.wall, &before)); /* asking takes time */
+	} while (delayed(v.cpu, v.wall, &before)); /* reading takes time */
 }
 
 HIDDEN void cr_vector_close(void)

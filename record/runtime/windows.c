@@ -5,11 +5,11 @@
 #include <string.h>
 
 /*
- * Windows of one-sided communication by the value of their handles. A window is numbered as a communicator of its own: it has the
- * members of the one that it was made on, and its fences stand in an order of their own.
+ * Windows of one-sided communication, by the value of their handles. A window gets its own communicator number: it has the same members as
+ * its communicator, but its fences have an order of their own.
  */
 
-#define MOST_OPEN (1 << 16) /* operations of a window: of more at once it is not written when they are done */
+#define MOST_OPEN (1 << 16) /* operations of a window; further ones in progress are recorded without their end */
 
 struct operation {
 	uint64_t id;
@@ -18,11 +18,11 @@ struct operation {
 
 struct window {
 	uint64_t handle, number;
-	int fenced; /* an epoch of a fence has begun */
-	int locks; /* it may be locked: all wait for all where it is freed */
-	struct operation *open; /* not known to be done */
+	int fenced; /* a fence has begun an epoch */
+	int locks; /* it may be locked: freeing it is a barrier */
+	struct operation *open; /* operations not known to be complete */
 	size_t used, room;
-	int *ranks[2], count[2]; /* that an epoch accesses, and that it is open to */
+	int *ranks[2], count[2]; /* processes that the access and exposure epochs concern */
 	struct window *next;
 };
 
@@ -32,7 +32,7 @@ static uint64_t newest;
 
 #define HANDLE(win) ((uint64_t)(uintptr_t)(win))
 
-/* find returns the place of a window in the list, of NULL where it is not there; the lock is held. */
+/* find returns the address of the pointer to a window, of NULL if it is not known. The lock is held. */
 static struct window **find(MPI_Win win)
 {
 	struct window **p = &windows;
@@ -72,7 +72,8 @@ HIDDEN void cr_win_stays(struct window *w)
 	pthread_mutex_unlock(&lock);
 }
 
-/* may_lock is 0 where the program has promised not to lock a window. Any other one is freed with a barrier (MPI 4.1, 12.2.5). */
+/* may_lock returns 0 if the program has promised (info key no_locks) not to lock a window. Freeing any other one is a barrier (MPI 4.1,
+ * 12.2.5). */
 static int may_lock(MPI_Win win)
 {
 	MPI_Info info;
@@ -117,8 +118,8 @@ HIDDEN void cr_win_freed(struct window *w)
 	free(w);
 }
 
-/* begun numbers an operation and writes that it begins; open: the window is to know it until a synchronisation ends it. One
- * without a target moves nothing and is done at once. */
+/* begun numbers an operation and writes its begin. open: the window keeps it until a synchronisation ends it. An operation on
+ * MPI_PROC_NULL is complete at once. */
 static uint64_t begun(unsigned what, MPI_Win win, int target, uint64_t sent, uint64_t got, int open, uint64_t *number)
 {
 	const int nobody = target == MPI_PROC_NULL;
@@ -160,7 +161,7 @@ HIDDEN void cr_rma_later(MPI_Request request, unsigned what, MPI_Win win, int ta
 
 HIDDEN void cr_rma_done(uint64_t window, uint64_t id) { event(RMA_DONE, window, 0, 0, 0, id); }
 
-/* done ends the operations of a window with a target, or with all; the lock is held. */
+/* done ends the operations of a window on a target, or on all (CR_ALL). The lock is held. */
 static void done(struct window *w, int target)
 {
 	size_t left = 0;
@@ -172,7 +173,7 @@ static void done(struct window *w, int target)
 	w->used = left;
 }
 
-/* Whether a fence is known to end an epoch, so that all wait for all in it. */
+/* ends returns whether a fence is known to end an epoch, so that all processes wait for each other. */
 static int ends(const struct window *w, int assert) { return w && w->fenced && !(assert & MPI_MODE_NOPRECEDE); }
 
 HIDDEN void cr_fence_begin(int assert, MPI_Win win)
