@@ -7,9 +7,8 @@ import (
 	"github.com/coppice-hpc/coppice/ccg/graph"
 )
 
-// classes gives a lossy graph its class tables, the same on each rank: gap
-// counts are reduced, rank 0 chooses the nodes that get tables, each rank makes
-// those of its locations, and they climb the tree like the structure did.
+// classes adds class tables to a lossy graph, the same on each rank: gap counts are reduced, rank 0 chooses the nodes that get tables, each
+// rank makes the tables of its locations, and these are merged along the tree as the graph was.
 func (r *reduction) classes(s *graph.Shared) (*graph.Shared, error) {
 	modes, err := r.modes(s)
 	if err != nil {
@@ -28,7 +27,7 @@ func (r *reduction) classes(s *graph.Shared) (*graph.Shared, error) {
 	return all.Shared(), nil
 }
 
-// modes counts gaps by slot over all ranks and returns the choice.
+// modes counts the gaps of each slot over all ranks and returns the choice.
 func (r *reduction) modes(s *graph.Shared) (build.ClassModes, error) {
 	own := build.NewGapCounts(s)
 	slots := choice[*build.GapCounts]{
@@ -46,8 +45,7 @@ func (r *reduction) modes(s *graph.Shared) (build.ClassModes, error) {
 	return m, r.c.Agree(err)
 }
 
-// broadcastClasses gives rank 0's tables to every rank, in messages; an empty
-// one is the last.
+// broadcastClasses sends rank 0's tables to every rank, in several messages; an empty one is the last.
 func (r *reduction) broadcastClasses(s *graph.Shared, m build.ClassModes, own *build.ClassBuilder) (*build.ClassBuilder, error) {
 	others := uint64(r.c.Size() - 1)
 	if r.c.Rank() == 0 {

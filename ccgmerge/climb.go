@@ -10,32 +10,29 @@ import (
 // tag of all messages.
 const tag = 0
 
-// A message is parts after one byte: more follow, the last one, or the sender
-// failed.
+// The last byte of a message: more follow, it is the last one, or the sender has failed.
 const (
 	messageMore = iota
 	messageLast
 	messageFailed
 )
 
-// table is what climbs the tree: a build.Union of nodes, or a build.ClassBuilder of rows of class tables.
+// table is what is merged along the tree: a build.Union of nodes, or a build.ClassBuilder of rows of class tables.
 type table[R receiver] interface {
 	Len() int
 	Parts(limit int) iter.Seq[[]byte]
 	Receive() R
 }
 
-// receiver joins the messages of another table.
+// receiver merges the messages with another rank's table.
 type receiver interface {
 	Add(msg []byte) error
 	Close() error
 	Len() int // received
 }
 
-// climb merges the tables of all ranks into rank 0's: at level k a rank whose
-// number is an odd multiple of 2^k sends to the rank 2^k below and is done. A
-// rank that fails, or has failed before, goes on receiving, so that nobody waits for ever. It returns
-// what each level moved to this rank.
+// climb merges the tables of all ranks into rank 0's: at level k a rank whose number is an odd multiple of 2^k sends to the rank 2^k below
+// it and is done. A rank that has failed still receives, so that no sender blocks. It returns what each level transferred to this rank.
 func climb[R receiver](r *reduction, t table[R], failed error) ([]Level, error) {
 	var levels []Level
 	rank, size := r.c.Rank(), r.c.Size()
@@ -53,7 +50,7 @@ func climb[R receiver](r *reduction, t table[R], failed error) ([]Level, error) 
 	return levels, failed
 }
 
-// send passes the parts of a table on in messages.
+// send sends the parts of a table.
 func (r *reduction) send(parts iter.Seq[[]byte], to int, failed error) error {
 	if failed != nil {
 		if err := r.c.Send([]byte{messageFailed}, to, tag); err != nil {
@@ -69,7 +66,7 @@ func (r *reduction) send(parts iter.Seq[[]byte], to int, failed error) error {
 	return r.c.Send([]byte{messageLast}, to, tag)
 }
 
-// receive joins the table of a rank above.
+// receive merges the table of another rank into t.
 func receive[R receiver](r *reduction, t table[R], from int, failed error) (Level, error) {
 	var l Level
 	before := t.Len()
@@ -92,7 +89,7 @@ func receive[R receiver](r *reduction, t table[R], from int, failed error) (Leve
 	}
 	l.Nodes = uint64(in.Len())
 	l.New = uint64(t.Len() - before)
-	if err := in.Close(); failed == nil && sender == messageLast { // a failed sender reports by itself
+	if err := in.Close(); failed == nil && sender == messageLast { // a failed sender reports its error itself
 		failed = err
 	}
 	return l, failed

@@ -1,18 +1,18 @@
 // Package ccgmerge reduces the call graphs of all ranks to one shared graph.
 //
-// Every rank holds the graphs of a contiguous range of locations, ranks in
-// order. Reduce counts partner encodings over all ranks, and for a lossy graph
-// its gaps, of which rank 0 chooses the codebook that all get. It joins each
-// rank's structures, and merges them in a binomial tree over neighbours; rank 0
-// broadcasts the result. Class tables of a lossy graph go the same way, after
-// gaps were counted per slot of the structure. The shared graph is the same, byte
-// for byte, for any number of ranks.
+// Each rank has the graphs of a contiguous range of locations, in the order of ranks. Reduce
+//
+//   - counts the gaps of a lossy graph over all ranks; rank 0 chooses the codebook;
+//   - counts partner encodings over all ranks; rank 0 chooses;
+//   - joins the structures of each rank's locations, and merges those of all ranks in a binomial tree;
+//   - broadcasts the result from rank 0;
+//   - for a lossy graph does the same with class tables, after it has counted the gaps of each slot of the structure.
+//
+// The shared graph has the same bytes for any number of ranks.
 //
 //	shared, book, report, err := ccgmerge.Reduce(c, defs, locals, graph.Options{}, ccgmerge.Config{})
 //
-// Memory of a rank: one location's segment, its own structures, the union (both
-// 16 bytes per node and 4 per child, with an index of 8 to 16 bytes per node),
-// and two messages. Of a lossy graph, one after the other: 20 MB at most for two
-// build.GapHistogram and a message; a build.GapCounts and the message it came in; a
-// build.ClassBuilder: their comments have the formulas.
+// Memory of a rank: one location's segment; its own structures and the union (each 16 bytes for a node, 4 for a child, and an index of 8 to
+// 16 bytes for a node); two messages. For a lossy graph also, one after the other: at most 20 MB for two build.GapHistogram and a message;
+// a build.GapCounts and a message; a build.ClassBuilder. Their comments have the formulas.
 package ccgmerge

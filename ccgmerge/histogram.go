@@ -2,8 +2,7 @@ package ccgmerge
 
 import "github.com/coppice-hpc/coppice/ccg/build"
 
-// codebook counts the gaps of all ranks and returns the same codebook on each;
-// nil if the graph is lossless. Rank 0 chooses: the counts travel up only.
+// codebook counts the gaps of all ranks and returns the same codebook on each; nil for a lossless graph. Rank 0 chooses.
 func (r *reduction) codebook() (*build.Codebook, error) {
 	d := r.opt.Deviation
 	if d.Lossless() {

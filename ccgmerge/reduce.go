@@ -9,9 +9,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Locals gives a rank's locations, in ascending P, one at a time: from memory
-// or from a segment store. Each is opened twice, of a lossy graph five times. A
-// lossless one needs no streams, and a location is done with when the next is opened.
+// Locals are a rank's locations, ascending, one at a time: from memory or from a segment store. Reduce opens each location twice, for a
+// lossy graph five times. It does not use a location after it has opened the next one. A lossless graph does not need streams.
 type Locals interface {
 	Len() int
 	Open(i int) (*build.Local, error)
@@ -19,7 +18,7 @@ type Locals interface {
 
 // Config bounds the work; it does not change the result.
 type Config struct {
-	Message int // bytes of a message, about (8 MiB)
+	Message int // bytes of a message, approximately; 0: 8 MiB
 }
 
 const defaultMessage = 8 << 20
@@ -32,29 +31,27 @@ type Level struct {
 	New      uint64 // of these, those that the receiver did not have
 }
 
-// Report says what the reduction moved; it is for the log, the same on every
-// rank.
+// Report has figures for the log, the same on every rank.
 type Report struct {
 	LocalNodes     uint64 // sum over all locations
 	Nodes          uint64 // of the result
-	PartnerBytes   uint64 // partner counts, largest message of a rank
-	GapBytes       uint64 // gap counts of a lossy graph, likewise
-	CodebookBytes  uint64 // what each rank was given of them
+	PartnerBytes   uint64 // largest message of partner counts
+	GapBytes       uint64 // largest message of gap counts, of a lossy graph
+	CodebookBytes  uint64 // bytes of the codebook
 	GapContexts    uint64 // contexts of the codebook
-	GapValues      uint64 // values that gaps are stored as, over all contexts
+	GapValues      uint64 // values that gaps are stored as, in all contexts
 	Levels         []Level
-	SlotBytes      uint64  // gap counts by slot of a lossy graph, largest message of a rank
+	SlotBytes      uint64  // largest message of gap counts by slot, of a lossy graph
 	ClassLevels    []Level // of its class tables
 	Rows           uint64  // of the class tables
 	BroadcastBytes uint64
 }
 
-// sentinels are the errors that are still told apart on other ranks.
+// sentinels are the errors that errors.Is finds on all ranks.
 var sentinels = []error{graph.ErrCorrupt, graph.ErrLimit, graph.ErrForeign, graph.ErrVersion}
 
-// Reduce makes the shared graph of all ranks' locations: the locations of rank r
-// come before those of rank r+1. It returns the same graph, and of a lossy one the codebook, or the same error,
-// on every rank. No message of the caller may be on its way. Collective.
+// Reduce makes the shared graph of all ranks' locations. The locations of rank r come before those of rank r+1. It returns the same graph,
+// codebook (lossy graphs only) or error on every rank. No message of the caller may be in progress. Collective.
 func Reduce(c mpi.Comm, defs *trace.Definitions, locals Locals, o graph.Options, cfg Config) (*graph.Shared, *build.Codebook, Report, error) {
 	if cfg.Message <= 0 {
 		cfg.Message = defaultMessage
@@ -74,10 +71,10 @@ type reduction struct {
 	opt    graph.Options
 	cfg    Config
 	report Report
-	book   *build.Codebook // once it is needed
+	book   *build.Codebook // nil until it is known
 	levels []Level         // of this rank
 
-	classLevels []Level // likewise
+	classLevels []Level // also of this rank
 }
 
 func (r *reduction) run() (*graph.Shared, error) {
@@ -127,7 +124,7 @@ func (r *reduction) partners() (*graph.Encodings, error) {
 	return graph.OpenEncodings(b)
 }
 
-// join adds this rank's locations to u and returns the sum of their nodes.
+// join adds this rank's locations to u. It returns the sum of their nodes.
 func (r *reduction) join(u *build.Union) (uint64, error) {
 	nodes := uint64(0)
 	err := r.each(func(l *build.Local) error {
@@ -137,7 +134,7 @@ func (r *reduction) join(u *build.Union) (uint64, error) {
 	return nodes, err
 }
 
-// broadcast gives the finished graph to every rank.
+// broadcast returns the finished graph on every rank.
 func (r *reduction) broadcast(u *build.Union) (*graph.Shared, error) {
 	var shared *graph.Shared
 	var b []byte
@@ -159,7 +156,7 @@ func (r *reduction) broadcast(u *build.Union) (*graph.Shared, error) {
 	return shared, nil
 }
 
-// count adds the figures of all ranks.
+// count adds up the figures of all ranks.
 func (r *reduction) count(local uint64, shared *graph.Shared) error {
 	depth := 0
 	for bit := 1; bit < r.c.Size(); bit *= 2 {

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Coded is an error that stands for an exit code, above 0: of several ranks' errors Agree chooses the most severe one.
-// Errors that are not Coded count as code 1.
+// Coded is an error that stands for an exit code above 0. Agree chooses the most severe one of the ranks' errors. Errors that are not Coded
+// count as code 1.
 type Coded interface {
 	error
 	Code() int
 }
 
-// severities is the project's order of exit codes. Signals (130, 143) and other unknown codes rank as otherCode.
+// severities are exit codes, from the least to the most severe. Signals (130, 143) and other codes rank as otherCode.
 var severities = [...]int{0, 1, 75, otherCode, 4, 2, 3, 5, 6}
 
 const otherCode = -1
 
-// severity orders exit codes. Main combines the codes of the ranks with it.
+// severity returns the place of an exit code in severities. Main combines the codes of the ranks with it.
 func severity(code int) int {
 	if i := slices.Index(severities[:], code); i >= 0 {
 		return i
@@ -29,9 +29,8 @@ func severity(code int) int {
 	return slices.Index(severities[:], otherCode)
 }
 
-// AgreedError is the error of a collective phase: the same value on every rank. It is one rank's error, the most
-// severe, and of equally severe ones the lowest rank's. Only what can travel is kept: text, code and class. It wraps
-// its class, and the sentinel that AgreeOn recognised.
+// AgreedError is the error of a collective phase, the same on every rank: the most severe error, of equally severe ones the lowest rank's.
+// Only text, code and class are transferred. It wraps its class, and the sentinel that AgreeOn found.
 type AgreedError struct {
 	Rank     int // the rank whose error this is
 	Failed   int // how many ranks failed
@@ -55,7 +54,7 @@ func (e *AgreedError) Error() string {
 // Code is the exit code of the chosen error.
 func (e *AgreedError) Code() int { return e.code }
 
-// Unwrap gives the class, if there is one, and the sentinel.
+// Unwrap returns the class, if there is one, and the sentinel.
 func (e *AgreedError) Unwrap() []error {
 	var list []error
 	if e.class != 0 {
@@ -67,8 +66,8 @@ func (e *AgreedError) Unwrap() []error {
 	return list
 }
 
-// AgreeOn is c.Agree for errors that wrap sentinels of other packages: errors.Is(result, s) holds for the sentinel s of
-// the list that the chosen error wraps (the first, if several). The list must be the same on every rank. Collective.
+// AgreeOn is c.Agree for errors that wrap sentinels of other packages. errors.Is(result, s) holds for the first sentinel s of the list that
+// the chosen error wraps. The list must be the same on every rank. Collective.
 func AgreeOn(c Comm, err error, sentinels ...error) error {
 	own := describe(c.Rank(), err, sentinels)
 	key := int64(math.MaxInt64)
@@ -110,7 +109,7 @@ func AgreeOn(c Comm, err error, sentinels ...error) error {
 type Keeping struct {
 	Comm
 	Sentinels []error
-	Coded     func(err error) error // gives an error its exit code; nil: it has one
+	Coded     func(err error) error // adds an exit code to an error; nil: errors have one
 }
 
 func (k Keeping) Agree(err error) error {
@@ -123,7 +122,7 @@ func (k Keeping) Agree(err error) error {
 // maxText bounds the text of an agreed error, in bytes.
 const maxText = 16 << 10
 
-// describe reduces an error to what travels.
+// describe converts an error to what is transferred.
 func describe(rank int, err error, sentinels []error) *AgreedError {
 	if err == nil {
 		return nil
@@ -131,7 +130,7 @@ func describe(rank int, err error, sentinels []error) *AgreedError {
 	e := &AgreedError{Rank: rank, Text: err.Error(), class: classOf(err), code: 1}
 	var was *AgreedError
 	if errors.As(err, &was) && error(was) == err {
-		e.Rank, e.Text = was.Rank, was.Text // agreed before: keep the name of the rank it came from
+		e.Rank, e.Text = was.Rank, was.Text // agreed before: keep the rank that it came from
 	}
 	var coded Coded
 	if errors.As(err, &coded) && coded.Code() > 0 {

@@ -93,9 +93,9 @@ type Comm interface {
 	system() plane
 }
 
-// plane is the private side of a communicator: what Agree and TreeReduce are made of.
+// plane is the private side of a communicator. Agree and TreeReduce use it.
 type plane interface {
-	// sysSend and sysRecv are Send and Recv with a tag below 1024, next to the user's messages.
+	// sysSend and sysRecv are Send and Recv for private messages, with a tag below 1024.
 	sysSend(b []byte, to, tag int) error
 	sysRecv(from, tag int) ([]byte, error)
 	// reduceMin returns the least v over all ranks. Collective.
@@ -119,8 +119,6 @@ type File interface {
 	// Close closes the file. Collective.
 	Close() error
 }
-
-// argument checks shared by the implementations
 
 func checkPeer(op string, peer, size int, wildcard bool) error {
 	if (peer < 0 || peer >= size) && (!wildcard || peer != AnySource) {
@@ -150,8 +148,8 @@ func checkRange(name string, b []byte, off int64) error {
 	return nil
 }
 
-// Request is a started Isend, or inside this package a receive. It belongs to the communicator that made it and is completed by
-// Wait of that communicator or a relative. A request must be waited for.
+// Request is an Isend in progress, or inside this package a receive. It must be completed by Wait of the communicator that made it, or of a
+// communicator made from that one.
 type Request struct {
 	op   string
 	data []byte

@@ -1,5 +1,5 @@
-// Package mpi gives the ranks of a job a communicator, Comm: over an MPI library, over goroutines of one process, or for
-// a single rank. Code that is written against Comm runs on all three with the same results.
+// Package mpi gives the ranks of a job a communicator, Comm: over an MPI library, over goroutines of one process, or for a single rank.
+// Code that is written against Comm runs on all three with the same results.
 //
 //	how                        ranks                      needs             for
 //	Main, Init                 started by mpirun or srun  MPI library       production
@@ -15,35 +15,37 @@
 //
 // # Builds
 //
-// The default build links Open MPI (pkg-config ompi-c), -tags mpich links MPICH (pkg-config mpich). With -tags nompi or
-// CGO_ENABLED=0 no MPI library is needed: Init then gives one rank, and refuses a launcher of several processes. A binary
-// is bound to one library; LibraryVersion names it.
+// The default build links Open MPI (pkg-config ompi-c), -tags mpich links MPICH (pkg-config mpich). With -tags nompi or CGO_ENABLED=0 no
+// MPI library is needed: Init then returns one rank, or an error under a launcher of several processes. A binary works with one library
+// only, which LibraryVersion names.
 //
 // # Who makes which MPI call
 //
-// gompi v0.2.0 does what it does soundly, on the world communicator; our own cgo (glue.c, library*.go) does the rest on
-// a duplicate. The world keeps MPI_ERRORS_ARE_FATAL, because gompi drops error codes; the duplicate and all that is made
-// from it return errors. Under -tags mpich there is no gompi, our calls serve all, and the world returns errors too.
+// gompi v0.2.0 is used for what it does correctly, on the world communicator; our own cgo (glue.c, library*.go) makes all others on a
+// duplicate. The world keeps MPI_ERRORS_ARE_FATAL, because gompi ignores error codes; the duplicate and communicators made from it return
+// errors. With -tags mpich gompi is not used, and the world returns errors too.
 //
 //	call                          by       why
 //	world rank and size           gompi
-//	Barrier of the world          gompi    after our own Ibarrier, so that it never blocks for long
+//	Barrier of the world          gompi    after our own Ibarrier, so that it does not block for long
 //	Allreduce on world            gompi    int64 only, after a check of lengths and operation on all ranks
 //	start, finish, abort          ours     gompi starts single-threaded or with log.Fatal
 //	send, receive, requests       ours     gompi: ints for lengths, no zero length, wildcards matched twice, no requests
 //	bcast, gather, ...            ours     gompi: BcastBytes overruns by a factor of four; the others are missing
 //	dup, split, free              ours     missing in gompi
 //	files                         ours     missing in gompi
-//	what Time measures            ours     in C, nothing of Go between two calls
+//	what Time measures            ours     in C, because Go between two calls would be measured too
 //
 // # Threads
 //
-// MPI is started with MPI_THREAD_SERIALIZED and one lock is held around every MPI call, gompi's included. Nothing waits
-// for another rank while it holds the lock: what may take long is started with a non-blocking call and tested, and
-// between the tests the lock is free. A rank spins for 20 ms where the ranks of its node that may use its processors are
-// no more than these. Where they are more it dozes, until a rank that sends to it rings its bell, in shared memory of the
-// node (node.c); what cannot ring, such as messages of other nodes, is found by looking, ever less often. So 64 waiting
-// ranks do not starve two cores, and any number of goroutines of a rank may send and receive at once. The rules for callers:
+// MPI is started with MPI_THREAD_SERIALIZED. One lock is held during every MPI call, including gompi's. No goroutine waits for another rank
+// while it holds the lock: an operation that may take long is started by a non-blocking call and tested repeatedly, and the lock is free
+// between the tests. So any number of goroutines of a rank may communicate at once.
+//
+// How a rank waits depends on its node. Usually it spins for 20 ms. If more ranks may use its processors than there are processors, it
+// sleeps instead, until a rank that sends to it wakes it ("rings its bell", node.c) in shared memory of the node. Events without a bell,
+// such as messages of other nodes, are found by looking at growing intervals. So 64 waiting ranks do not take two cores from a working one.
+// Rules for callers:
 //
 //   - Point-to-point calls: any goroutine, any time.
 //   - Collective calls, those of files included: the same calls in the same order on every rank, one goroutine of a rank
@@ -53,31 +55,31 @@
 //   - Keep computing goroutines at GOMAXPROCS-1 while messages matter: a return from cgo needs a free P. Where ranks share
 //     processors GOMAXPROCS is set to 1, unless the environment says what it is: a rank computes or waits.
 //
-// Time is the exception: both ranks of a pair hold their lock while they measure, and are in nothing else.
+// Time is the exception: both ranks of a pair hold their locks while they measure, so they must do nothing else meanwhile.
 //
-// Long calls of the MPI library that hold the lock: one piece of a file transfer (64 MiB independent, up to 1 GiB
-// collective), and dup, split, create, close and sync after all ranks have arrived.
+// Calls of the MPI library that hold the lock for long: one piece of a file transfer (64 MiB independent, up to 1 GiB collective), and dup,
+// split, create, close and sync after all ranks have arrived.
 //
 // # Messages
 //
-// A message may have any length. On MPI, one of at most 3968 bytes is one MPI message; a longer one is a head (length,
-// tag of the body, first bytes) and a body in pieces of at most 1 GiB, received in place. Receives match as the standard
-// says (MPI 3.1, 3.5 and 3.8): posted receives in their order, messages of one sender in theirs, by matched probe.
-// In-process, a message of more than 64 KiB waits for its receiver, as it does on MPI.
+// A message may have any length. On MPI, up to 3968 bytes are one MPI message. A longer message is a head (length, tag of the body, first
+// bytes) and a body in pieces of at most 1 GiB, received in place. Receives match as the standard says (MPI 3.1, 3.5 and 3.8), by matched
+// probe: receives in the order in which they were posted, messages of one sender in the order in which they were sent. In-process, a
+// message of more than 64 KiB waits for its receiver, as it does on MPI.
 //
-// Where all ranks run on one node and share its processors, collective calls other than those that make
-// communicators, are such messages along a binomial tree; else they are those of the MPI library.
+// If all ranks run on one node and share its processors, collective calls send such messages along a binomial tree, except for those that
+// make communicators. Else they call the MPI library's collectives.
 //
-// SparseAlltoall is for exchanges in which a rank has something for few others: ceil(log2 ranks) messages of each rank.
+// SparseAlltoall is for exchanges in which each rank sends to few others: every rank sends ceil(log2 ranks) messages.
 //
-// Observe makes a communicator that tells of each call of its rank: its kind, partner and bytes.
+// Observe returns a communicator that reports each call of its rank: kind, partner and bytes.
 //
 // Received messages belong to the receiver. What Bcast, Allgather and Gather return is shared by in-process
 // ranks and must not be modified.
 //
-// Memory: received bytes once; on MPI the pending heads (4 KiB per long message that is in progress), and for
-// a gather of at most 1 GiB in total one contiguous copy. In-process: about 0.3 KiB per rank and the
-// goroutine's stack; each collective call one copy of what every rank contributes.
+// Memory: received bytes once; on MPI also the heads of long messages in progress (4 KiB each), and for a gather of at most 1 GiB in total
+// one contiguous copy. In-process: about 0.3 KiB for each rank and the goroutine's stack, and for each collective call one copy of what the
+// ranks contribute.
 //
 // # Sums
 //

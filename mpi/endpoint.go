@@ -2,36 +2,36 @@ package mpi
 
 import "sync/atomic"
 
-// core is what a kind of communicator does in its own way. Collective calls are between enter and leave of the endpoint.
+// core is what each kind of communicator implements itself. Collective methods run between enter and leave of the endpoint.
 type core interface {
 	Comm
 	plane
-	// alive returns the error of all calls after another rank failed.
+	// alive returns an error after another rank has failed.
 	alive(op string) error
 
-	// send starts a message, receive waits in line for one.
+	// send starts a message. receive posts a receive.
 	send(plane int, b []byte, to, tag int) *Request
 	receive(plane, from, tag int) *Request
-	// try receives a message of the user that is there; nil if none is.
+	// try receives a user message that has arrived; nil if there is none.
 	try(from, tag int) *Request
-	// owns says whether a request can be waited for here.
+	// owns returns whether this communicator can wait for a request.
 	owns(r *Request) bool
 	// await blocks until the requests are complete.
 	await(op string, w *all) error
 
 	bcast(b []byte, root int) ([]byte, error)
-	// gather leaves the result on all ranks where root is negative.
+	// gather returns the result on all ranks if root is negative.
 	gather(op string, b []byte, root int) ([][]byte, error)
 	reduce(v []int64, op Op) error
 }
 
-// all are requests that a rank waits for, the first n of which are complete; nil ones are.
+// all are the requests of one Wait. The first n are complete or nil.
 type all struct {
 	reqs []*Request
 	n    int
 }
 
-// there tells whether all are complete. The lock of the requests is held.
+// there returns whether all are complete. The caller holds the lock of the requests.
 func (w *all) there() bool {
 	for w.n < len(w.reqs) && (w.reqs[w.n] == nil || w.reqs[w.n].done) {
 		w.n++
@@ -39,7 +39,7 @@ func (w *all) there() bool {
 	return w.n == len(w.reqs)
 }
 
-// endpoint is what communicators of both kinds do alike: they check arguments, and make calls of others.
+// endpoint is the common part of all communicators: it checks arguments and calls core.
 type endpoint struct {
 	self       core
 	rank, size int
@@ -61,7 +61,6 @@ func (e *endpoint) usable(op string) error {
 	return e.self.alive(op)
 }
 
-// enter begins a collective call, which leave ends.
 func (e *endpoint) enter(op string) error {
 	if err := e.usable(op); err != nil {
 		return err
@@ -74,7 +73,7 @@ func (e *endpoint) enter(op string) error {
 
 func (e *endpoint) leave() { e.inside.Store(false) }
 
-// wait waits for all requests and returns the first error in their order. Nil ones are skipped.
+// wait waits for all requests and returns the first error in their order. It skips nil.
 func (e *endpoint) wait(op string, reqs ...*Request) error {
 	if err := e.self.await(op, &all{reqs: reqs}); err != nil {
 		return err
@@ -137,7 +136,7 @@ func (e *endpoint) TryRecv(from, tag int) ([]byte, Status, bool, error) {
 	if r == nil {
 		return nil, Status{}, false, nil
 	}
-	if err := e.wait("wait", r); err != nil { // the message is here; only its transfer is waited for
+	if err := e.wait("wait", r); err != nil { // the message has arrived: this waits for the transfer only
 		return nil, Status{}, false, err
 	}
 	return r.data, r.st, true, nil
@@ -145,7 +144,7 @@ func (e *endpoint) TryRecv(from, tag int) ([]byte, Status, bool, error) {
 
 func (e *endpoint) Wait(reqs ...*Request) error {
 	for i, r := range reqs {
-		if r != nil && !e.self.owns(r) { // it would never complete here
+		if r != nil && !e.self.owns(r) { // it would never complete
 			return errf("wait", ErrRequest, "request %d belongs to another rank or kind of communicator", i)
 		}
 	}

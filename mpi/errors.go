@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// Class is the kind of an error: what a caller can decide on with errors.Is. The values are this package's own; the
-// numbers of an MPI library differ between libraries and never leave the cgo code. Classes survive Agree.
+// Class is the kind of an error, for decisions with errors.Is. The values are this package's own, because those of MPI libraries differ.
+// Agree keeps classes.
 type Class int32
 
 // The classes. Those with a counterpart in the standard library match it too: errors.Is(err, fs.ErrNotExist) holds for
 // an error of class ErrNotExist.
 const (
-	ErrOther      Class = iota + 1 // none of the below
+	ErrOther      Class = iota + 1 // none of those below
 	ErrComm                        // communicator freed or not allowed here
 	ErrRank                        // no such rank
 	ErrTag                         // tag out of range
@@ -67,7 +67,7 @@ func (c Class) Error() string {
 	return fmt.Sprintf("mpi: error class %d", int32(c))
 }
 
-// Is makes a class match its counterpart of the standard library.
+// Is returns whether target is the standard library's counterpart of a class.
 func (c Class) Is(target error) bool {
 	for _, t := range twins {
 		if t.class == c && target == t.err {
@@ -77,7 +77,7 @@ func (c Class) Is(target error) bool {
 	return false
 }
 
-// twins pairs classes with errors of the standard library, in the order in which classOf tries them.
+// twins are the counterparts of classes in the standard library. classOf tries them in this order.
 var twins = []struct {
 	class Class
 	err   error
@@ -100,7 +100,7 @@ var twins = []struct {
 	{ErrIO, syscall.EIO},
 }
 
-// classOf finds the class of any error; 0 when it has none.
+// classOf returns the class of any error, 0 if it has none.
 func classOf(err error) Class {
 	var c Class
 	if errors.As(err, &c) {
@@ -118,14 +118,14 @@ func classOf(err error) Class {
 type Error struct {
 	Op    string // the call, such as "recv" or "write"
 	Class Class
-	Code  int    // the MPI library's own code, 0 when the error is not the library's
+	Code  int    // the MPI library's own code; 0: the error is not the library's
 	Msg   string // what failed, where and why
 	err   error  // the cause, if it is an error of the standard library
 }
 
 func (e *Error) Error() string { return "mpi: " + e.Op + ": " + e.Msg }
 
-// Unwrap gives the class and the cause, so that errors.Is finds both.
+// Unwrap returns the class and the cause, so that errors.Is finds both.
 func (e *Error) Unwrap() []error {
 	if e.err == nil {
 		return []error{e.Class}
@@ -137,7 +137,7 @@ func errf(op string, class Class, format string, args ...any) *Error {
 	return &Error{Op: op, Class: class, Msg: fmt.Sprintf(format, args...)}
 }
 
-// fileError wraps a failure of package os.
+// fileError wraps an error of package os.
 func fileError(op, name string, off int64, err error) error {
 	if err == nil {
 		return nil

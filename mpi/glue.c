@@ -9,7 +9,7 @@
 
 int cop_init(int *enough) {
 	int provided = 0;
-	prctl(PR_SET_TIMERSLACK, 500000); // ns: it sleeps for 100 us at a time, 1000 times where ranks share processors
+	prctl(PR_SET_TIMERSLACK, 500000); // ns: MPI_Init sleeps for 100 us at a time, 1000 times if ranks share processors
 	int rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
 	*enough = provided >= MPI_THREAD_SERIALIZED;
 	return rc;
@@ -26,7 +26,7 @@ int cop_started(void) {
 
 void cop_abort(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
 
-// Gives the core away, for at least ns nanoseconds when ns > 0.
+// Yields the core, or sleeps for ns nanoseconds if ns > 0.
 void cop_pause(long ns) {
 	if (ns <= 0) {
 		sched_yield();
@@ -69,8 +69,8 @@ int cop_tag_ub(void) {
 	return *value;
 }
 
-// Errors of calls that know no communicator, such as a test of a request that MPICH has already given back, go to the
-// handler of the world communicator or of MPI_COMM_SELF. Only where gompi does not use the world may they return.
+// Errors of calls without a communicator, such as a test of a request that MPICH has freed, go to the handler of the world communicator
+// or of MPI_COMM_SELF. They may only return if gompi does not use the world.
 int cop_world_returns(void) {
 	int rc = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	return rc != MPI_SUCCESS ? rc : MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
@@ -179,8 +179,7 @@ int cop_file_open(MPI_Comm c, const char *name, int mode, MPI_Info i, MPI_File *
 
 int cop_file_close(MPI_File *f) { return MPI_File_close(f); }
 
-// ROMIO leaves the status of a collective call without bytes as it was, so that the count is only asked for where there
-// is one.
+// ROMIO does not set the status of a collective call with 0 bytes, so the count is not read then.
 int cop_file_write(MPI_File f, int64_t at, const void *b, int n, int all, int *count) {
 	MPI_Status st;
 	*count = 0;

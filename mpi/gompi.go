@@ -4,9 +4,8 @@ package mpi
 
 import gompi "github.com/sbromberger/gompi"
 
-// gompiWorld is the world communicator in gompi's hands. gompi passes &x[0] and the length of the destination on, so the
-// caller has checked that slices are not empty and of equal length, and that no count exceeds an int. The lock of the
-// library is held.
+// gompiWorld makes gompi's calls on the world communicator. gompi uses &x[0] and the length of the destination. So the caller checks that
+// slices are not empty and of equal length, and that counts fit an int. The caller holds the library's lock.
 type gompiWorld struct{ c *gompi.Communicator }
 
 func newWorldCalls() worldCalls { return gompiWorld{gompi.NewCommunicator(nil)} }

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Launched tells whether this process was started as a rank by mpirun, mpiexec or srun. A batch script sets some of
-// Slurm's variables too, and a shell from srun has those of its step, also of PMI: of a step only several tasks count.
+// Launched reports whether mpirun, mpiexec or srun started this process as a rank. Batch scripts and shells inside of a Slurm step have
+// some of the same variables, so a step counts only if it has several tasks.
 func Launched() bool { return launched(terminal) }
 
 func launched(terminal func() bool) bool {
 	if n := slurmTasks(); n > 0 && ofStep(n) {
-		return n > 1 && (os.Getenv("SLURM_PTY_PORT") == "" || !terminal()) // a step in a shell of srun --pty has the variable, too
+		return n > 1 && (os.Getenv("SLURM_PTY_PORT") == "" || !terminal()) // a step started in a shell of srun --pty inherits the variable
 	}
 	for _, name := range [...]string{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"} {
 		if os.Getenv(name) != "" {
@@ -23,8 +23,8 @@ func launched(terminal func() bool) bool {
 	return false
 }
 
-// Ranks is how many ranks a job has that no launcher started, unless it is told: one for each core, and one in a step of one task,
-// which has as much memory as that was to take, but not in a shell of srun --pty.
+// Ranks returns the number of ranks of a job without a launcher: one for each core. In a Slurm step of one task it is one, because memory
+// was requested for one, except in a shell of srun --pty.
 func Ranks() int { return ranks(terminal) }
 
 func ranks(terminal func() bool) int {
@@ -34,14 +34,14 @@ func ranks(terminal func() bool) int {
 	return runtime.NumCPU()
 }
 
-// ofStep tells whether ranks are the n tasks of a job step, and not of another launcher in it.
+// ofStep returns whether the n tasks of the Slurm step are the ranks, not processes of another launcher in it.
 func ofStep(n int) bool {
 	size := envInt("PMI_SIZE")
 	return os.Getenv("OMPI_COMM_WORLD_SIZE") == "" && os.Getenv("MPI_LOCALNRANKS") == "" && (size == 0 || size == n) &&
 		(os.Getenv("PMIX_RANK") == "" || strings.HasPrefix(os.Getenv("PMIX_NAMESPACE"), "slurm."))
 }
 
-// terminal tells whether this process has one.
+// terminal returns whether this process has a terminal.
 func terminal() bool {
 	f, err := os.Open("/dev/tty")
 	if err == nil {
@@ -50,7 +50,7 @@ func terminal() bool {
 	return err == nil
 }
 
-// Start is the number of this rank and how many there are, as the launcher says before MPI starts; 0 for what it does not say.
+// Start returns this rank's number and the number of ranks from the launcher's variables, before MPI starts; 0 if they are not set.
 func Start() (rank, size int) {
 	for _, name := range [...]string{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"} {
 		if os.Getenv(name) != "" {
@@ -61,7 +61,7 @@ func Start() (rank, size int) {
 	return rank, launcherSize()
 }
 
-// slurmTasks is the number of tasks of the job step that this process belongs to, 0 outside of one.
+// slurmTasks returns the number of tasks of this process's Slurm step, 0 outside of one.
 func slurmTasks() int {
 	if os.Getenv("SLURM_PROCID") == "" || os.Getenv("SLURM_STEP_ID") == "" {
 		return 0
@@ -69,7 +69,7 @@ func slurmTasks() int {
 	return envInt("SLURM_STEP_NUM_TASKS")
 }
 
-// launcherSize is the number of ranks that the launcher says it started, 0 when it does not say.
+// launcherSize returns the number of ranks that the launcher has started, 0 if it is not known.
 func launcherSize() int {
 	for _, name := range [...]string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"} {
 		if n := envInt(name); n > 0 {
@@ -87,8 +87,7 @@ func envInt(name string) int {
 	return n
 }
 
-// checkLaunch compares what the launcher started with the ranks that found each other. A binary that cannot join its
-// launcher would otherwise do the whole job n times over.
+// checkLaunch returns an error if the launcher has started several processes but MPI found only one: each would do the whole job.
 func checkLaunch(size int) error {
 	n := launcherSize()
 	if n <= 1 || size > 1 {
@@ -98,8 +97,8 @@ func checkLaunch(size int) error {
 		"use the launcher of that library, or build for the launcher's", n, LibraryVersion())
 }
 
-// withoutOMPIO returns the value of OMPI_MCA_io to use: OMPIO, Open MPI's own file layer, reports success for writes
-// that failed, and must be excluded. A value that excludes it stays.
+// withoutOMPIO returns the value of OMPI_MCA_io to use. Open MPI's own file layer, OMPIO, reports success for writes that failed, so it
+// must be excluded. A value that excludes it is kept.
 func withoutOMPIO(value string) string {
 	list := strings.Split(strings.TrimPrefix(value, "^"), ",")
 	named := false

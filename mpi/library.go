@@ -19,44 +19,43 @@ import (
 
 // Sizes in bytes.
 const (
-	// headSize is the part of a message that travels with its envelope: with our header and the library's it stays
-	// below the 4 KiB up to which Open MPI sends at once in shared memory.
+	// headSize is the number of bytes sent with a message's envelope. With our header and the library's it is below 4 KiB, up to which Open
+	// MPI sends at once in shared memory.
 	headSize = 3968
-	// chunkSize bounds one MPI call; MPI 3 counts are ints.
+	// chunkSize is the most bytes of one MPI call, because counts are ints in MPI 3.
 	chunkSize = 1 << 30
-	// fileChunk bounds one independent file call, during which no other goroutine of the rank can communicate.
+	// fileChunk is the most bytes of one independent file call. It holds the lock, so the rank cannot communicate meanwhile.
 	fileChunk = 64 << 20
 )
 
-// grace is how long a rank that ends with an exit code other than 0 waits for the other ranks to end too.
+// grace is how long a rank that ends with an error waits for the other ranks to end too.
 const grace = 10 * time.Second
 
-// library is the MPI library of this process. Every MPI call is made with mu held, gompi's included, and no call made
-// with mu held waits for a rank that might wait for this rank's mu: whatever may take long is started without blocking
-// and then tested, with pauses during which mu is free.
+// library is the MPI library of this process. mu is held during every MPI call, including gompi's. A call that may wait for another rank is
+// started without blocking and then tested, and mu is free between the tests: else two ranks could wait for each other's mu.
 type library struct {
 	mu        sync.Mutex
-	world     worldCalls // gompi; nil where our own calls do everything
+	world     worldCalls // gompi; nil if our own calls do everything
 	first     *mpiComm   // the communicator of all ranks
 	rank      int
 	size      int
 	chunk     int           // chunkSize, or less in tests
 	grace     time.Duration // grace, or less in tests
-	ids       int           // tags for the bodies of long messages are firstID..ids
+	ids       int           // bodies of long messages have tags firstID..ids
 	nextID    int
-	open      []*Request      // started and not complete: keeps their memory alive
+	open      []*Request      // in progress: keeps their memory alive
 	waiting   []*mpiPlane     // with pending receives
-	moving    int             // MPI messages of open that are in progress: heads, pieces of bodies
-	crowded   bool            // more ranks than processors: waiting takes them away from somebody
-	allRung   bool            // every rank of the job rings a bell here
-	inTree    bool            // ... and some share processors: see up
-	abandoned []C.MPI_Request // barriers that were given up
+	moving    int             // MPI messages of open in progress: heads and pieces of bodies
+	crowded   bool            // more ranks than processors: a rank that spins delays others
+	allRung   bool            // every rank of the job can be woken by this one
+	inTree    bool            // also some ranks share processors: see up
+	abandoned []C.MPI_Request // barriers whose context ended
 }
 
-// firstID is the lowest tag of a message body; those below are for sysSend.
+// firstID is the lowest tag of a message body. sysSend uses lower ones.
 const firstID = 1024
 
-// worldCalls is what gompi does on the world communicator. The calls block until all ranks have made them.
+// worldCalls are the calls of gompi on the world communicator. They block until all ranks have made them.
 type worldCalls interface {
 	rank() int
 	size() int
@@ -77,7 +76,7 @@ func Init() (*World, error) {
 	return initLibrary(chunkSize, grace)
 }
 
-// initLibrary is Init with the limits that tests make smaller.
+// initLibrary is Init with limits that tests reduce.
 func initLibrary(chunk int, patience time.Duration) (*World, error) {
 	if C.cop_started() != 0 {
 		return nil, errf("init", ErrOther, "MPI was started before in this process")
@@ -115,9 +114,9 @@ func initLibrary(chunk int, patience time.Duration) (*World, error) {
 	return &World{comm: c, finish: func(code int) int { return l.finish(c, code) }}, nil
 }
 
-// prepareEnvironment sets what Open MPI reads during MPI_Init: no OMPIO, no helper process for a lone rank, no networks where all ranks
-// are on one machine, as to load their libraries takes a tenth of MPI_Init, and yielding instead of spinning where there are more ranks
-// than cores. What the environment sets already stays. MPICH ignores it.
+// prepareEnvironment sets Open MPI's variables that are not set yet: no OMPIO; no helper process for a single rank; no network components
+// if all ranks are on one node (loading them takes a tenth of MPI_Init); yield instead of spin if there are more ranks than cores. MPICH
+// ignores them.
 func prepareEnvironment() error {
 	set := map[string]string{"OMPI_MCA_io": withoutOMPIO(os.Getenv("OMPI_MCA_io"))}
 	unset := func(name, value string) {
@@ -144,7 +143,7 @@ func prepareEnvironment() error {
 	return nil
 }
 
-// failure makes an Error of a return code. The lock is held.
+// failure converts a return code to an Error. The lock is held.
 func (l *library) failure(op string, rc C.int) error {
 	if rc == C.MPI_SUCCESS {
 		return nil
@@ -184,16 +183,15 @@ var classes = map[C.int]Class{
 	C.MPI_ERR_AMODE:       ErrMode,
 }
 
-// do makes one short MPI call.
+// do makes one short MPI call under the lock.
 func (l *library) do(op string, call func() C.int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failure(op, call())
 }
 
-// abort ends the job, a moment late, since launchers drop what a rank printed just before. When another goroutine holds
-// the lock in a call that does not return, it does so without the lock, and when even that does not end the process, it
-// exits.
+// abort ends the job. It waits 0.1 s first, because launchers drop what a rank has just printed. If another goroutine holds the lock for
+// more than a second, it aborts without the lock, and if that does not end the process either, it exits.
 func (l *library) abort(code int) {
 	code &= 0xff
 	if code == 0 {
@@ -234,7 +232,7 @@ func (l *library) finish(c *mpiComm, code int) int {
 		l.abort(6)
 	}
 	l.drain()
-	// No rank finalizes before all have drained: Open MPI's mpirun may hang or crash when one aborts while others finalize.
+	// All ranks drain before any finalizes: Open MPI's mpirun may hang or crash if a rank aborts while others finalize.
 	err = l.async(context.Background(), "finish", func(r *C.MPI_Request) C.int { return C.cop_ibarrier(C.cop_world(), r) })
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d: ending: %v\n", l.rank, l.size, err)
@@ -252,7 +250,7 @@ func (l *library) finish(c *mpiComm, code int) int {
 	return int(out[0] & 0xff)
 }
 
-// drain completes what was started and never waited for. MPI_Finalize may hang while something is open.
+// drain completes operations that were started and never waited for. MPI_Finalize may hang otherwise.
 func (l *library) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.grace)
 	defer cancel()
@@ -275,8 +273,8 @@ func (l *library) drain() {
 	}
 }
 
-// async starts a non-blocking operation and waits for it. A start that fails ends it. When ctx ends first the operation
-// goes on; only BarrierContext and Finish, whose memory outlives them, may let that happen.
+// async starts a non-blocking operation and waits for it. If ctx ends first the operation continues. Only BarrierContext and Finish use
+// such a ctx, because their memory stays valid.
 func (l *library) async(ctx context.Context, op string, start func(*C.MPI_Request) C.int) error {
 	var h C.MPI_Request
 	started := false
@@ -300,10 +298,10 @@ func (l *library) async(ctx context.Context, op string, start func(*C.MPI_Reques
 	return err
 }
 
-// element is what arrays passed to MPI consist of.
+// element is the type of elements of arrays passed to MPI.
 type element interface{ byte | int64 | int32 }
 
-// address gives the first element of a slice to C, nil for an empty one.
+// address returns the address of a slice's first element, nil for an empty slice.
 func address[T element](v []T) unsafe.Pointer {
 	if len(v) == 0 {
 		return nil
@@ -311,7 +309,7 @@ func address[T element](v []T) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(v))
 }
 
-// pin gives a slice to C for as long as p pins it.
+// pin pins a slice for C until p unpins, and returns its address.
 func pin[T element](p *runtime.Pinner, v []T) unsafe.Pointer {
 	if len(v) > 0 {
 		p.Pin(unsafe.SliceData(v))

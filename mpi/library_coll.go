@@ -10,13 +10,13 @@ import (
 	"runtime"
 )
 
-// tagColl is the private tag of collectives that move more than one chunk.
+// tagColl is the private tag of collectives in this package.
 const tagColl = 2
 
-// reduceChunk bounds one reduction, in values: 512 MiB.
+// reduceChunk is the most values of one reduction: 512 MiB.
 const reduceChunk = 1 << 26
 
-// The raw calls below are collective, move small fixed numbers of values and are made between enter and leave.
+// The calls below are collective. They transfer few values, between enter and leave.
 
 func (c *mpiComm) user() C.MPI_Comm { return c.plane[userPlane].h }
 
@@ -24,7 +24,7 @@ func (c *mpiComm) run(op string, start func(*C.MPI_Request) C.int) error {
 	return c.l.async(context.Background(), op, start)
 }
 
-// reductions are the numbers that the C code has.
+// reductions are the C code's numbers of the reductions.
 var reductions = [numOps]C.int{Sum: C.COP_SUM, Min: C.COP_MIN, Max: C.COP_MAX, BitOr: C.COP_BOR}
 
 // allreduce replaces v by its reduction.
@@ -40,7 +40,7 @@ func (c *mpiComm) allreduce(op string, v []int64, red Op) error {
 	return err
 }
 
-// reduceInto is the call of the library.
+// reduceInto calls the library.
 func (c *mpiComm) reduceInto(op string, dst, src []int64, red Op) error {
 	return c.exchange(op, src, dst, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
 		return C.cop_iallreduce(in, out, C.int(len(src)), reductions[red], c.user(), r)
@@ -101,8 +101,7 @@ func (c *mpiComm) spread(b []byte, root int) ([]byte, error) {
 	return b, nil
 }
 
-// reduce compares length and operation of all ranks first, which also makes all ranks meet before a call of gompi
-// that blocks.
+// reduce first compares length and operation of all ranks. So all ranks have arrived before gompi's call, which blocks.
 func (c *mpiComm) reduce(v []int64, op Op) error {
 	if err := c.enter("allreduce"); err != nil {
 		return err
@@ -132,13 +131,14 @@ func (c *mpiComm) reduce(v []int64, op Op) error {
 	return storeReduced(v, out, op)
 }
 
-// compared are the arguments of a reduction, each next to its negative: their maxima over the ranks show whether all give the same.
+// compared returns the arguments of a reduction, each with its negative. If the maximum over the ranks is not the negative of the other
+// maximum, the ranks differ.
 func compared(v []int64, op Op) []int64 {
 	n, o := int64(len(v)), int64(op)
 	return []int64{n, -n, o, -o}
 }
 
-// disagreement refuses a reduction whose arguments, compared over all ranks, differ or name no operation.
+// disagreement returns an error if the arguments differ (same is the maximum of compared) or the operation is unknown.
 func disagreement(same []int64, op Op) error {
 	if same[0] != -same[1] || same[2] != -same[3] {
 		return errf("allreduce", ErrMismatch, "ranks give %d to %d values, operations %d to %d", -same[1], same[0], -same[3], same[2])

@@ -9,24 +9,24 @@ import (
 	"context"
 )
 
-// mpiComm is a communicator of the MPI library. Each plane has an MPI communicator of its own: the first carries the
-// user's messages and all collectives, the second the private messages and the bodies of long ones.
+// mpiComm is a communicator of the MPI library. It has an MPI communicator for each plane: the first for the user's messages and all
+// collectives, the second for private messages and bodies of long messages.
 type mpiComm struct {
 	l     *library
-	world worldCalls // gompi, on the world communicator only
-	node  []C.int    // of each rank its place among the ranks of this node, -1 on another one
+	world worldCalls // gompi; nil except for the world communicator
+	node  []C.int    // of each rank its number among the ranks of this node, -1 on another node
 	plane [numPlanes]mpiPlane
 	endpoint
 }
 
-// mpiPlane is one MPI communicator. pending are the receives that have no message yet, in the order they were posted;
-// it is guarded by the library's lock.
+// mpiPlane is one MPI communicator. pending are receives without a message, in the order in which they were posted. The library's lock
+// guards it.
 type mpiPlane struct {
 	h       C.MPI_Comm
 	pending []*Request
 }
 
-// newComm makes a communicator of the ranks of another one. All call it together. The calls block, so the ranks have met before.
+// newComm makes a communicator of the ranks of another one. Collective; its calls block, so all ranks have arrived before.
 func (l *library) newComm(of C.MPI_Comm) (*mpiComm, error) {
 	c := &mpiComm{l: l}
 	c.self = c
@@ -52,7 +52,7 @@ func (l *library) newComm(of C.MPI_Comm) (*mpiComm, error) {
 func (c *mpiComm) alive(string) error { return nil } // a rank that fails ends the job
 func (c *mpiComm) Abort(code int)     { c.l.abort(code) }
 
-// meet waits for all ranks without holding the lock. After it the library's blocking collectives are short.
+// meet waits for all ranks without the lock. After it, blocking collectives of the library are short.
 func (c *mpiComm) meet(ctx context.Context, op string) error {
 	return c.l.async(ctx, op, func(r *C.MPI_Request) C.int { return C.cop_ibarrier(c.plane[userPlane].h, r) })
 }
@@ -85,7 +85,6 @@ func (c *mpiComm) BarrierContext(ctx context.Context) error {
 	return c.meet(ctx, "barrier")
 }
 
-// Node reads where the ranks of this node are.
 func (c *mpiComm) Node() (first, ranks int) {
 	for r := c.size - 1; r >= 0; r-- {
 		if c.node[r] >= 0 {

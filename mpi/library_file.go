@@ -16,8 +16,7 @@ import (
 	"unsafe"
 )
 
-// mpiFile is a File over MPI-IO. It has its communicator's lock discipline: a call of the library's I/O layer holds the
-// lock for one piece, and collective calls meet first.
+// mpiFile is a File over MPI-IO. A call holds the lock for one piece, and ranks meet before collective calls.
 type mpiFile struct {
 	c    *mpiComm
 	name string
@@ -32,7 +31,7 @@ func (c *mpiComm) CreateFile(name string, hints map[string]string) (File, error)
 		return nil, err
 	}
 	var err error
-	if c.rank == 0 { // libraries name this differently, and some create nothing and say so late
+	if c.rank == 0 { // libraries report this in different ways, and some only later
 		if st, serr := os.Stat(name); serr == nil && st.IsDir() {
 			err = errf("open", ErrBadFile, "%s: is a directory", name)
 		}
@@ -41,7 +40,7 @@ func (c *mpiComm) CreateFile(name string, hints map[string]string) (File, error)
 		return nil, err
 	}
 	f := &mpiFile{c: c, name: name}
-	// A file that opened on some ranks only is left open: closing is collective and could not succeed.
+	// If only some ranks could open the file it stays open there: closing is collective and would not succeed.
 	if err := f.together("open", func() error { return c.l.openFile(f, hints) }); err != nil {
 		return nil, err
 	}
@@ -51,7 +50,7 @@ func (c *mpiComm) CreateFile(name string, hints map[string]string) (File, error)
 	return f, nil
 }
 
-// checkHints refuses what MPI_Info_set would: its errors end the job.
+// checkHints returns an error for hints that MPI_Info_set refuses, because its errors end the job.
 func checkHints(name string, hints map[string]string) error {
 	for _, k := range slices.Sorted(maps.Keys(hints)) {
 		if v := hints[k]; k == "" || v == "" || len(k) >= C.MPI_MAX_INFO_KEY || len(v) >= C.MPI_MAX_INFO_VAL {
@@ -61,7 +60,7 @@ func checkHints(name string, hints map[string]string) error {
 	return nil
 }
 
-// openFile makes the call. The lock is held.
+// openFile opens the file. The lock is held.
 func (l *library) openFile(f *mpiFile, hints map[string]string) error {
 	var info C.MPI_Info
 	if rc := C.cop_info_create(&info); rc != C.MPI_SUCCESS {
@@ -85,7 +84,7 @@ func (l *library) openFile(f *mpiFile, hints map[string]string) error {
 	return f.explain("open", l.failure("open", rc))
 }
 
-// explain adds the file's name to an error, and finds out about "other" errors what it can.
+// explain adds the file's name to an error, and looks for a better class than ErrOther and ErrIO.
 func (f *mpiFile) explain(op string, err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -102,7 +101,7 @@ func (f *mpiFile) explain(op string, err error) error {
 	return e
 }
 
-// together makes a collective call of the I/O layer when all ranks have arrived, and agrees on its error.
+// together makes a collective call of the I/O layer after all ranks have arrived, and agrees on its error.
 func (f *mpiFile) together(op string, act func() error) error {
 	err := func() error {
 		if err := f.c.enter(op); err != nil {
@@ -149,8 +148,8 @@ func (f *mpiFile) write(b []byte, off int64, all C.int) error {
 	return err
 }
 
-// diagnose finds the reason of a failed write, which libraries report as a bare I/O error, by writing the same bytes
-// to the same place through the operating system.
+// diagnose finds the reason of a failed write by writing the same bytes to the same place through the operating system: libraries report an
+// I/O error only.
 func (f *mpiFile) diagnose(e *Error, b []byte, off int64) error {
 	w, err := os.OpenFile(f.name, os.O_WRONLY, 0)
 	if err != nil {
@@ -171,8 +170,8 @@ func (f *mpiFile) diagnose(e *Error, b []byte, off int64) error {
 	return fe
 }
 
-// WriteAtAll makes one collective call of the I/O layer per chunk of the longest rank; ranks that have no more bytes take
-// part with none. Where the arguments of one are wrong, none writes.
+// WriteAtAll makes as many collective calls as the rank with most bytes needs; ranks without more bytes write none. If the arguments of one
+// rank are wrong, no rank writes.
 func (f *mpiFile) WriteAtAll(b []byte, off int64) error {
 	if err := f.c.enter("write"); err != nil {
 		return err

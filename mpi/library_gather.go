@@ -15,7 +15,7 @@ func (c *mpiComm) gather(op string, b []byte, root int) ([][]byte, error) {
 		return nil, err
 	}
 	defer c.leave()
-	total, tree := []int64{int64(len(b))}, c.l.inTree && root < 0 // where a rank on the way holds less than all get
+	total, tree := []int64{int64(len(b))}, c.l.inTree && root < 0 // in a tree, where an inner rank holds no more than all ranks get
 	if !tree {
 		if err := c.allreduce(op, total, Sum); err != nil {
 			return nil, err
@@ -27,14 +27,14 @@ func (c *mpiComm) gather(op string, b []byte, root int) ([][]byte, error) {
 	return c.gatherParts(op, b, root, total[0] <= int64(c.l.chunk))
 }
 
-// treeLimit is the total up to which parts are gathered along a tree, in bytes. Libraries gather parts of different
-// lengths in as many messages as there are ranks; a tree takes log2 of that, and a rank holds up to half of all.
+// treeLimit is the most bytes in total that are gathered along a tree. Libraries gather parts of different lengths with as many messages as
+// ranks. A tree takes log2 of that, but a rank holds up to half of the total.
 func (c *mpiComm) treeLimit() int64 { return int64(min(1<<20, c.l.chunk/2)) }
 
-// gatherTree gathers along a binomial tree around root; without one, around rank 0, which tells all.
+// gatherTree gathers along a binomial tree with this root. If root is negative it gathers at rank 0 and broadcasts.
 func (c *mpiComm) gatherTree(b []byte, root int) ([][]byte, error) {
 	top := max(root, 0)
-	held := append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...) // of each rank, from root on and around
+	held := append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...) // parts of ranks root, root+1, ... (modulo size)
 	held, err := c.up(held, top, func(held, got []byte) []byte { return append(held, got...) })
 	if err == nil && root < 0 {
 		held, err = c.spread(held, top)
@@ -45,7 +45,7 @@ func (c *mpiComm) gatherTree(b []byte, root int) ([][]byte, error) {
 	return splitParts(held, c.size, top)
 }
 
-// splitParts reads what gatherTree brought together: for each rank, from root on and around, its length, u64 little-endian, and its bytes.
+// splitParts splits what gatherTree gathered: for each rank, from root on, the length as little-endian uint64, and the bytes.
 func splitParts(b []byte, size, root int) ([][]byte, error) {
 	parts := make([][]byte, size)
 	for i := range size {
@@ -58,7 +58,7 @@ func splitParts(b []byte, size, root int) ([][]byte, error) {
 	return parts, nil
 }
 
-// gatherParts tells the lengths and moves the bytes: in one call, or as messages when the total may not fit one.
+// gatherParts transfers the lengths, then the bytes: in one call, or as messages if the total does not fit one.
 func (c *mpiComm) gatherParts(op string, b []byte, root int, one bool) ([][]byte, error) {
 	want := root < 0 || root == c.rank
 	var lens []int64
@@ -110,7 +110,7 @@ func (c *mpiComm) gatherParts(op string, b []byte, root int, one bool) ([][]byte
 	return parts, nil
 }
 
-// layout places parts of the given lengths, at most one chunk together, one after the other.
+// layout allocates one block for parts of the given lengths, at most one chunk in total.
 func layout(lens []int64) (block []byte, parts [][]byte, counts, at []int32) {
 	if lens == nil {
 		return nil, nil, nil, nil

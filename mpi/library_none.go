@@ -2,10 +2,10 @@
 
 package mpi
 
-// libRequest is the MPI part of a request; there is none in this build.
+// libRequest is the MPI part of a request; empty in this build.
 type libRequest struct{}
 
-// Init returns the one rank of a binary without MPI. Under a launcher of several processes it fails with ErrLaunch.
+// Init returns one rank. Under a launcher of several processes it fails with ErrLaunch.
 func Init() (*World, error) {
 	if err := checkLaunch(1); err != nil {
 		return nil, err

@@ -17,9 +17,9 @@ import (
 //	head   user's plane, user's tag    16 bytes (total length, body tag; little-endian uint64), first headSize bytes
 //	body   system plane, body tag      the remaining bytes, in pieces of at most chunk bytes
 //
-// The head is longer than any short message, which tells it apart. Wildcards and order are decided by heads alone. The
-// body's tag is unique among the long messages that a rank has in progress, so that bodies cannot be confused even when
-// several goroutines receive at once; its pieces have known lengths and are received in place.
+// A head is longer than any short message, so a receiver can tell them apart. Only heads are matched, by wildcards and in order. A body's
+// tag is unique among the long messages that the rank sends at a time, so bodies cannot be confused even if several goroutines receive at
+// once. Its pieces have known lengths and are received in place.
 const headBytes = 16 + headSize
 
 // libRequest is the MPI part of a request. It is guarded by the library's lock.
@@ -27,22 +27,21 @@ type libRequest struct {
 	c         *mpiComm
 	plane     int
 	from, tag int             // what a receive accepts
-	matched   bool            // a receive has its message
+	matched   bool            // the receive has a message
 	handles   []C.MPI_Request // operations in progress; nil entries do not occur
-	head      []byte          // a long message's head, or the whole of a short one
+	head      []byte          // head of a long message, or a short message
 	inBody    bool            // a receive's body pieces are in progress
 	pin       runtime.Pinner
 	slot      int // place in library.open
 }
 
-// track starts the bookkeeping of a request: the library keeps it, and with it its memory, until it is complete.
+// track makes a request. The library keeps it, and so its memory, until it is complete.
 func (c *mpiComm) track(op string, plane int) *Request {
 	r := &Request{op: op, lib: &libRequest{c: c, plane: plane, slot: len(c.l.open)}}
 	c.l.open = append(c.l.open, r)
 	return r
 }
 
-// end completes a request.
 func (q *libRequest) end(r *Request, err error) {
 	if err != nil {
 		r.data, r.err = nil, err
@@ -58,14 +57,14 @@ func (q *libRequest) end(r *Request, err error) {
 	l.open = l.open[:len(l.open)-1]
 }
 
-// progress drives everything that was started, whoever waits for what: a rank that waits in one call must not keep a
-// posted receive or a half-sent message waiting. The lock is held.
+// progress advances all operations of the rank, no matter which one a goroutine waits for: otherwise a rank that waits in one call would
+// delay messages of others. The lock is held.
 func (l *library) progress() {
 	l.waiting = slices.DeleteFunc(l.waiting, func(p *mpiPlane) bool {
 		p.match()
 		return len(p.pending) == 0
 	})
-	for i := len(l.open) - 1; i >= 0; i-- { // step removes at most the request at i, and fills its place from after
+	for i := len(l.open) - 1; i >= 0; i-- { // step removes at most request i, and moves a later one to its place
 		l.open[i].lib.step(l.open[i])
 	}
 }
@@ -114,7 +113,7 @@ func (q *libRequest) post(b []byte, to, tag int, h C.MPI_Comm) C.int {
 	return rc
 }
 
-// nextBody gives out the tags of bodies in turn. There are at least 31744 of them.
+// nextBody returns the tag for the next body, in turn. There are at least 31744.
 func (l *library) nextBody() int {
 	id := l.nextID
 	l.nextID++
@@ -124,7 +123,7 @@ func (l *library) nextBody() int {
 	return id
 }
 
-// receive starts a receive: it waits in line until step finds its message.
+// receive posts a receive. It is pending until match finds its message.
 func (c *mpiComm) receive(plane, from, tag int) *Request {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
@@ -138,20 +137,20 @@ func (c *mpiComm) receive(plane, from, tag int) *Request {
 	return r
 }
 
-// overlaps tells whether one message could match both.
+// overlaps returns whether a message could match both receives.
 func overlaps(from, tag, from2, tag2 int) bool {
 	return (from == from2 || from == AnySource || from2 == AnySource) &&
 		(tag == tag2 || tag == AnyTag || tag2 == AnyTag)
 }
 
-// blocked tells whether a receive of the first n pending ones has the right to a message that (from, tag) would match.
+// blocked returns whether one of the first n pending receives could take a message that matches (from, tag).
 func (p *mpiPlane) blocked(n, from, tag int) bool {
 	return slices.ContainsFunc(p.pending[:n], func(r *Request) bool {
 		return overlaps(r.lib.from, r.lib.tag, from, tag)
 	})
 }
 
-// match gives arrived messages to the pending receives, in the order in which they were posted.
+// match gives arrived messages to the pending receives, in the order in which these were posted.
 func (p *mpiPlane) match() {
 	for i := 0; i < len(p.pending); {
 		r := p.pending[i]
@@ -163,8 +162,7 @@ func (p *mpiPlane) match() {
 	}
 }
 
-// probe looks for a message for r and starts to receive it. It returns whether r has left the line, by a message or by
-// an error.
+// probe looks for a message for r and starts to receive it. It returns whether r is no longer pending: it has a message or an error.
 func (c *mpiComm) probe(r *Request) bool {
 	q := r.lib
 	var found, src, tag, n C.int
@@ -194,7 +192,7 @@ func (c *mpiComm) probe(r *Request) bool {
 	return true
 }
 
-// gotHead goes on after the first MPI message of a receive is there.
+// gotHead continues a receive whose first MPI message has arrived.
 func (c *mpiComm) gotHead(r *Request) {
 	q := r.lib
 	if len(q.head) <= headSize {
@@ -224,16 +222,16 @@ func (c *mpiComm) gotHead(r *Request) {
 		q.started(req)
 		at += n
 	}
-	C.cop_ring(c.node[r.st.Source]) // the sender may have to go on
+	C.cop_ring(c.node[r.st.Source]) // the sender may be waiting for this
 }
 
-// started keeps an operation that is in progress.
+// started adds an operation in progress.
 func (q *libRequest) started(req C.MPI_Request) {
 	q.handles = append(q.handles, req)
 	q.c.l.moving++
 }
 
-// step drives a request that has its message. The lock is held.
+// step advances a request that has its message. The lock is held.
 func (q *libRequest) step(r *Request) {
 	if r.done || r.op == "recv" && !q.matched {
 		return
@@ -278,7 +276,7 @@ func (c *mpiComm) try(from, tag int) *Request {
 	return r
 }
 
-// owns refuses requests of another kind of communicator.
+// owns excludes requests of other kinds of communicators.
 func (c *mpiComm) owns(r *Request) bool { return r.lib != nil && r.lib.c.l == c.l }
 
 func (c *mpiComm) await(_ string, w *all) error {

@@ -5,7 +5,7 @@ package mpi
 // #include "timing.h"
 import "C"
 
-// operations are the numbers that the C code has.
+// operations are the C code's numbers of the operations.
 var operations = [numOperations]C.int{
 	ClockRead: C.COP_CLOCK, RoundTrip: C.COP_ROUND_TRIP, SendCall: C.COP_SEND, ReceiveCall: C.COP_RECEIVE,
 	Burst: C.COP_BURST, EagerSend: C.COP_EAGER, EagerInside: C.COP_EAGER_INSIDE, ReduceLocal: C.COP_REDUCE,
@@ -13,7 +13,7 @@ var operations = [numOperations]C.int{
 
 func (c *mpiComm) crowded() bool { return c.l.crowded }
 
-// time is Time. It holds the lock while both ranks are in it, which is why nothing else may communicate.
+// time implements Time. It holds the lock until both ranks are done.
 func (c *mpiComm) time(t Timing, ns []int64) error {
 	if err := c.usable("time"); err != nil {
 		return err

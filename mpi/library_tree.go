@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// Where all ranks run on one node and share its processors, most collective calls are messages of this package along a binomial tree, up
-// to its root and down again. These ring, so a rank that waits leaves the processors to the others. The rounds of a collective call of the
-// library do not: a rank dozes or yields in each.
+// If all ranks run on one node and share its processors, most collective calls send messages of this package along a binomial tree, up to
+// the root and down again. These wake the ranks that wait for them, so waiting ranks leave the processors to others. In collectives of the
+// library they do not: a rank sleeps or yields in each round.
 
-// up brings b of all ranks together at root, rank by rank from it on and around: merge makes one of what a rank holds and of
-// what comes from those above it. The others are done when they have sent theirs; they get nil.
+// up reduces b of all ranks to root with merge, which gets adjacent ranges of ranks in order, from root on (modulo size). Other ranks
+// return nil after they have sent theirs.
 func (c *mpiComm) up(b []byte, root int, merge func(held, got []byte) []byte) ([]byte, error) {
 	parent, children := Tree(c.from(root), c.size)
 	for _, child := range children {
@@ -42,17 +42,17 @@ func (c *mpiComm) down(b []byte, root int) (_ []byte, err error) {
 	return b, c.Wait(sent...)
 }
 
-// treeRecv is not counted as a message: the call is.
+// treeRecv is not observed as a message; the collective call is.
 func (c *mpiComm) treeRecv(from int) ([]byte, error) {
 	r := c.receive(systemPlane, from, tagColl)
 	err := c.Wait(r)
 	return r.data, err
 }
 
-// from is the place of this rank from root on.
+// from returns this rank's number if ranks are counted from root.
 func (c *mpiComm) from(root int) int { return (c.rank - root + c.size) % c.size }
 
-// fold replaces v by its reduction over all ranks, which give the same number of values.
+// fold replaces v by its reduction. All ranks have the same number of values.
 func (c *mpiComm) fold(v []int64, op Op) error {
 	b, err := c.up(appendInts(nil, v), 0, func(held, got []byte) []byte { return foldInts(held, got, op) })
 	if err == nil {
@@ -64,7 +64,7 @@ func (c *mpiComm) fold(v []int64, op Op) error {
 	return err
 }
 
-// foldInts folds the values of got into those of held, as many as both have.
+// foldInts combines the values of got with those of held, as many as both have.
 func foldInts(held, got []byte, op Op) []byte {
 	var a, b [1]int64
 	for at := 0; at+8 <= min(len(held), len(got)); at += 8 {
@@ -83,7 +83,7 @@ func appendInts(b []byte, v []int64) []byte {
 	return b
 }
 
-// takeInts fills v from b, as far as that goes, and returns the rest.
+// takeInts decodes as many values as there are, and returns the rest.
 func takeInts(v []int64, b []byte) []byte {
 	for i := range v {
 		if len(b) < 8 {
@@ -94,7 +94,7 @@ func takeInts(v []int64, b []byte) []byte {
 	return b
 }
 
-// foldReduce is reduce: what is compared goes up and down together with the values.
+// foldReduce is reduce along the tree; compared travels with the values.
 func (c *mpiComm) foldReduce(v []int64, op Op) error {
 	in := v
 	if op == Sum {

@@ -13,29 +13,28 @@ import (
 	"time"
 )
 
-// How a rank waits. Nothing in an MPI library wakes a rank: it has to look. Between two looks
+// How a rank waits. An MPI library does not wake a rank, so the rank has to look. Between two looks
 //
-//	it spins for awakeTime     where there are processors for all ranks that may use them, as MPI itself does
-//	it looks again             where ranks share processors, looksAtRing times in all
-//	it dozes                   after that, until a rank of the same node that sends to this one rings its bell
+//	it spins for awakeTime     if no more ranks may use its processors than there are, as MPI libraries do
+//	it looks again at once     if ranks share processors, looksAtRing times in all
+//	it sleeps                  after that, until a rank of the same node that sends to it wakes it
 //
-// So a chain of messages over ranks that share processors takes no time in which nobody works, and those that wait leave
-// the processors to those that work, which ranks that yield do not: they get their turn as often. Sleeps alone do not do: each
-// rank of a chain waits for the sleeps of all before it, and so sleeps longer and longer itself.
+// So ranks that share processors leave them to those that work, and a chain of messages over them has no idle time. Ranks that yield would
+// get their turn as often as those that work. Sleeps alone would not do: each rank of a chain would wait for the sleeps of all before it.
 //
-// What does not ring is found at the end of a doze of a tenth of the time waited so far: messages of other nodes, rounds of
-// collective calls of the library, the other side of a long message.
+// Events that do not wake the rank are found after a sleep of a tenth of the time waited so far: messages of other nodes, rounds of the
+// library's collectives, the other side of a long message.
 const (
 	awakeTime = 20 * time.Millisecond
 	leastDoze = 20 * time.Microsecond
 	mostDoze  = 20 * time.Millisecond
-	// looksAtRing is more than one, because a look may just bring in what the next one finds.
+	// looksAtRing is more than one, because one look may bring in what only the next one finds.
 	looksAtRing = 2
 )
 
-// findNode finds the ranks of this node, and whether they share processors. All ranks call it.
+// findNode finds the ranks of this node and whether they share processors. Collective.
 func (l *library) findNode() error {
-	most, free := math.MaxInt32, os.Getenv("GOMAXPROCS") == "" // else it says nothing of a cgroup's limit
+	most, free := math.MaxInt32, os.Getenv("GOMAXPROCS") == "" // if set, it does not tell the limit of a cgroup
 	if free {
 		most = runtime.GOMAXPROCS(0)
 	}
@@ -46,16 +45,16 @@ func (l *library) findNode() error {
 	l.crowded, l.allRung = crowded != 0, allRung != 0
 	l.inTree = l.allRung && someCrowded != 0
 	if free && l.crowded {
-		runtime.GOMAXPROCS(1) // the threads of more would take turns with those of other ranks
+		runtime.GOMAXPROCS(1) // more threads of Go would take turns with those of other ranks
 	}
 	return nil
 }
 
-// wait is one wait, between its looks.
+// wait is the state of one wait.
 type wait struct {
-	rings bool       // whatever ends it rings
-	heard C.uint32_t // rings before the last look
-	looks int        // since the bell rang
+	rings bool       // whatever ends the wait wakes the rank
+	heard C.uint32_t // rings of the bell before the last look
+	looks int        // since the last ring
 	start time.Time
 }
 
@@ -67,7 +66,7 @@ func (w *wait) look() {
 	}
 }
 
-// rest passes the time until the next look.
+// rest spins, yields or sleeps until the next look.
 func (w *wait) rest(crowded bool) {
 	if w.start.IsZero() {
 		w.start = time.Now()
@@ -77,7 +76,7 @@ func (w *wait) rest(crowded bool) {
 	case crowded && w.looks < looksAtRing:
 	case !crowded && waited < awakeTime:
 		if w.looks%16 == 0 {
-			runtime.Gosched() // to other goroutines of a rank that has one processor
+			runtime.Gosched() // for other goroutines, if the rank has one processor
 		}
 	case w.rings:
 		C.cop_doze(w.heard, C.long(mostDoze))
@@ -86,9 +85,8 @@ func (w *wait) rest(crowded bool) {
 	}
 }
 
-// poll calls step, with the lock held, until it says that it is done. Between the calls it drives whatever else was
-// started, and then the lock is free and the rank rests. rings tells that whatever makes step done rings the bell, unless
-// a long message of this rank is on its way.
+// poll calls step, with the lock held, until it returns true or an error. Between the calls it advances all other operations, frees the
+// lock and rests. rings: whatever makes step succeed wakes this rank, unless a long message of this rank is in progress.
 func (l *library) poll(ctx context.Context, rings bool, step func() (bool, error)) error {
 	var w wait
 	for {

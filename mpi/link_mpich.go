@@ -6,8 +6,7 @@ package mpi
 // #include "glue.h"
 import "C"
 
-// newWorldCalls returns nil: without gompi our own calls serve the world communicator as they serve all others, and its
-// errors need not be fatal.
+// newWorldCalls returns nil: without gompi our own calls serve the world communicator too, so its errors need not be fatal.
 func newWorldCalls() worldCalls {
 	C.cop_world_returns()
 	return nil

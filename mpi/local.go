@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// localWorld is a set of goroutine ranks in this process.
+// localWorld is a set of ranks that are goroutines of this process.
 type localWorld struct {
 	procs  []localProc
 	exit   func(code int) // what Abort does; nil: fail the world and end the goroutine
@@ -18,7 +18,7 @@ type localWorld struct {
 	cause  error // set before failed is closed
 }
 
-// localProc is what one rank keeps: a lock, and the goroutines of the rank that wait for a message or a completion.
+// localProc is the state of one rank: a lock, and the goroutines that wait for a message or a completion.
 type localProc struct {
 	mu      sync.Mutex
 	waiters []chan struct{}
@@ -30,7 +30,7 @@ func newLocal(n int, exit func(int)) (*localWorld, []*local) {
 	return w, newGroup(w, true).comms()
 }
 
-// fail ends the world: every blocked call and every later one returns an error.
+// fail ends the world: blocked and later calls return an error.
 func (w *localWorld) fail(err error) {
 	w.once.Do(func() {
 		w.cause = err
@@ -42,7 +42,6 @@ func (w *localWorld) cancelled(op string) error {
 	return errf(op, ErrCancelled, "cancelled, because of %v", w.cause)
 }
 
-// alive returns the error of a call in a world that has failed.
 func (w *localWorld) alive(op string) error {
 	select {
 	case <-w.failed:
@@ -52,18 +51,18 @@ func (w *localWorld) alive(op string) error {
 	}
 }
 
-// localGroup is the part of an in-process communicator that its ranks share.
+// localGroup is the state of an in-process communicator that its ranks share.
 type localGroup struct {
 	world *localWorld
 	root  bool // the first communicator, which cannot be freed
 	boxes [numPlanes][]localBox
 
 	mu   sync.Mutex
-	open []*round // the collective calls that some ranks have still to enter
+	open []*round // collective calls that some ranks have not entered yet
 	base uint64   // number of the first of them
 }
 
-// The planes of a communicator: messages of one never match receives of another.
+// The planes of a communicator. Messages of one never match receives of another.
 const (
 	userPlane = iota
 	systemPlane
@@ -93,7 +92,7 @@ type local struct {
 	g    *localGroup
 	w    *localWorld
 	proc *localProc
-	seq  uint64 // collective calls entered; under the lock of the group
+	seq  uint64 // collective calls entered; guarded by the group's lock
 	endpoint
 }
 
@@ -110,7 +109,6 @@ func (c *local) BarrierContext(ctx context.Context) error {
 	return err
 }
 
-// Node has all ranks.
 func (c *local) Node() (first, ranks int) { return 0, c.size }
 
 func (c *local) Dup() (Comm, error) {
@@ -138,7 +136,7 @@ func (c *local) Abort(code int) {
 	runtime.Goexit()
 }
 
-// call is what all ranks of one collective call must have in common.
+// call are the arguments of a collective call that must be the same on all ranks.
 type call struct {
 	op   string
 	root int
@@ -146,8 +144,8 @@ type call struct {
 	n    int // length of a reduction
 }
 
-// round is one collective call of a group. Ranks put their part in under the lock of the group; the last one computes
-// the result and closes done, so that a call costs each rank one lock and one wake-up, whatever the number of ranks.
+// round is one collective call of a group. Each rank adds its part under the group's lock; the last one computes the result and closes
+// done. So a call costs each rank one lock and one wake-up.
 type round struct {
 	call
 	arrived int
@@ -160,7 +158,7 @@ type round struct {
 	file  *sharedFile
 }
 
-// meet is one collective call: deposit runs for every rank, finish once after the last, both under the group's lock.
+// meet makes one collective call: deposit runs for every rank, finish once after the last, both under the group's lock.
 func (c *local) meet(ctx context.Context, what call, deposit, finish func(*round)) (*round, error) {
 	if err := c.enter(what.op); err != nil {
 		return nil, err
@@ -168,7 +166,7 @@ func (c *local) meet(ctx context.Context, what call, deposit, finish func(*round
 	defer c.leave()
 	g := c.g
 	g.mu.Lock()
-	k := int(c.seq - g.base) // above 0 only after a barrier that was given up
+	k := int(c.seq - g.base) // above 0 only after a barrier whose context ended
 	c.seq++
 	for len(g.open) <= k {
 		g.open = append(g.open, &round{call: what, done: make(chan struct{})})
@@ -204,7 +202,7 @@ func (c *local) waitRound(ctx context.Context, r *round) error {
 		err = &Error{Op: r.op, Class: ErrCancelled, Msg: "given up: " + ctx.Err().Error(), err: ctx.Err()}
 	}
 	select {
-	case <-r.done: // complete after all: every rank must see the same
+	case <-r.done: // complete meanwhile: every rank must return the same
 		return r.err
 	default:
 		return err
@@ -240,7 +238,7 @@ func (c *local) bcast(b []byte, root int) ([]byte, error) {
 	return r.bytes[0], nil
 }
 
-// gather puts every rank's bytes into one list, which those who want it share.
+// gather collects every rank's bytes in one list, which the receiving ranks share.
 func (c *local) gather(op string, b []byte, root int) ([][]byte, error) {
 	own := copyOf(b)
 	r, err := c.meet(context.Background(), call{op: op, root: root}, func(r *round) {
@@ -287,14 +285,14 @@ func (c *local) reduceMin(v int64) (int64, error) {
 	return w[0], err
 }
 
-// sharedFile is the one open file after the Files of all in-process ranks.
+// sharedFile is the open file of all in-process ranks.
 type sharedFile struct {
 	f    *os.File
 	once sync.Once
 	err  error
 }
 
-// localFile is a File over package os, as the in-process ranks use it.
+// localFile is a File over package os.
 type localFile struct {
 	c    *local
 	name string
@@ -363,17 +361,17 @@ func (f *localFile) once(op string, act func() error) error {
 	return f.c.Agree(err)
 }
 
-// eagerLimit is the length in bytes up to which an in-process Send copies its message and returns. Longer ones wait for
-// the receiver and are copied once, which bounds memory and shows the same deadlocks as an MPI library.
+// eagerLimit is the most bytes of a message that an in-process Send copies before it returns. A longer one waits for its receiver and is
+// copied once. This limits memory, and shows the same deadlocks as an MPI library.
 const eagerLimit = 64 << 10
 
-// localBox holds the messages of one plane that wait at one rank. It is guarded by the lock of that rank's localProc.
+// localBox has the messages of one plane for one rank. The lock of that rank's localProc guards it.
 type localBox struct {
-	queue  []envelope // arrived and not yet received, in order
-	posted []*Request // receives without a message, in order
+	queue  []envelope // not received yet, in order of arrival
+	posted []*Request // without a message, in order of posting
 }
 
-// envelope is a message on its way. A long one refers to the sender's buffer until sender is completed.
+// envelope is a message in progress. A long one refers to the sender's buffer until sender is completed.
 type envelope struct {
 	src, tag int
 	data     []byte
@@ -382,15 +380,15 @@ type envelope struct {
 
 // localRequest is the in-process part of a request.
 type localRequest struct {
-	proc      *localProc // the rank that waits
-	from, tag int        // what a posted receive accepts
+	proc      *localProc // rank that waits
+	from, tag int        // what a receive accepts
 }
 
 func accepts(from, tag, src, msgTag int) bool {
 	return (from == AnySource || from == src) && (tag == AnyTag || tag == msgTag)
 }
 
-// complete finishes a request and wakes its rank. The lock is not held.
+// complete completes a request and wakes its rank. The caller does not hold the lock.
 func (r *Request) complete(data []byte, st Status) {
 	p := r.local.proc
 	p.mu.Lock()
@@ -404,7 +402,7 @@ func (r *Request) complete(data []byte, st Status) {
 	p.mu.Unlock()
 }
 
-// send returns a complete request when the message was delivered or copied.
+// send returns a request that is complete if the message was delivered or copied.
 func (c *local) send(plane int, b []byte, to, tag int) *Request {
 	req := &Request{op: "send", st: Status{Source: to, Tag: tag, Len: len(b)}, local: &localRequest{proc: c.proc}}
 	dst, box := &c.w.procs[to], &c.g.boxes[plane][to]
@@ -452,7 +450,7 @@ func (c *local) take(plane, from, tag int) ([]byte, Status, bool) {
 	return nil, Status{}, false
 }
 
-// remove takes message i out. The usual case, the oldest one, moves nothing.
+// remove removes message i. For the oldest one, the usual case, it moves nothing.
 func (b *localBox) remove(i int) {
 	if i > 0 {
 		b.queue = slices.Delete(b.queue, i, i+1)
@@ -465,7 +463,7 @@ func (b *localBox) remove(i int) {
 	}
 }
 
-// receive takes a message that is there, or joins the posted receives.
+// receive takes a message that has arrived, or posts a receive.
 func (c *local) receive(plane, from, tag int) *Request {
 	req := &Request{op: "recv", local: &localRequest{proc: c.proc, from: from, tag: tag}}
 	for {
@@ -486,7 +484,7 @@ func (c *local) receive(plane, from, tag int) *Request {
 	}
 }
 
-// await blocks until what is waited for is there.
+// await blocks until all requests are complete.
 func (c *local) await(op string, w *all) error {
 	c.proc.mu.Lock()
 	if w.there() {
@@ -524,10 +522,10 @@ func (c *local) try(from, tag int) *Request {
 	return &Request{op: "recv", data: b, st: st, done: true}
 }
 
-// owns refuses requests of another rank or of another kind of communicator.
+// owns excludes requests of other ranks and of other kinds of communicators.
 func (c *local) owns(r *Request) bool {
 	return r.lib == nil && r.local != nil && r.local.proc == c.proc
 }
 
-// copyOf is never nil, so that an empty message differs from none.
+// copyOf never returns nil, so an empty message differs from none.
 func copyOf(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }

@@ -6,20 +6,19 @@ import (
 	"runtime/debug"
 )
 
-// World is a started communicator of all ranks.
+// World is the communicator of all ranks of a started job.
 type World struct {
 	comm   Comm
 	finish func(code int) int
 }
 
-// Finish ends the communication and returns the exit code for this process: the most severe of all ranks' codes, by
-// severities. A rank with code 0 waits for the others without limit. A rank with another code waits 10 s; when others
-// still go on then, they would wait for it in vain, and the whole job is aborted with that code.
+// Finish ends the communication and returns the exit code for this process: the most severe of all ranks' codes (see severities). A rank
+// with code 0 waits for the others without limit. A rank with another code waits 10 s and then aborts the job with its code, because the
+// others may wait for it in vain.
 func (w *World) Finish(code int) int { return w.finish(code) }
 
-// Main is the entry of a program whose ranks were started by a launcher: it starts MPI, calls run, and exits with the
-// code that Finish returns. It does not return. A panic prints its message and stack, and ends all ranks with code 6;
-// a launcher that this binary cannot join gives code 2.
+// Main runs a program whose ranks were started by a launcher. It starts MPI, calls run, and exits with the code that Finish returns. A
+// panic prints its message and stack, and ends all ranks with code 6. A launcher that this binary cannot join gives code 2.
 //
 // Without a launcher, or without MPI in the binary, there is one rank.
 func Main(run func(Comm) int) {
@@ -31,12 +30,12 @@ func Main(run func(Comm) int) {
 	os.Exit(w.Run(run))
 }
 
-// Run calls run and ends the communication like Main, but returns the exit code. Nothing can be sent afterwards.
+// Run is Main for a started world, and returns the exit code. Nothing can be sent afterwards.
 func (w *World) Run(run func(Comm) int) int {
 	return w.Finish(w.guard(run))
 }
 
-// guard calls run and aborts the job when it panics or ends its goroutine.
+// guard calls run. It aborts the job if run panics or ends its goroutine.
 func (w *World) guard(run func(Comm) int) int {
 	returned := false
 	defer func() {
@@ -55,7 +54,7 @@ func (w *World) guard(run func(Comm) int) int {
 	return code
 }
 
-// codeKey orders exit codes for a reduction by maximum: severity first.
+// codeKey orders exit codes by severity, for a reduction by maximum.
 func codeKey(code int) int64 {
 	code &= 0xff
 	return int64(severity(code))<<32 | int64(code)

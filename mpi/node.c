@@ -1,7 +1,7 @@
 //go:build cgo && !nompi
 
-// The ranks of a node: how many share the processors of this one, and a bell for each, with which a sender wakes a rank
-// that dozes. The bells lie in a window of shared memory; without one a rank looks for itself, at intervals.
+// The ranks of a node: how many share this rank's processors, and a bell for each rank, with which a sender wakes it when it sleeps. The
+// bells are in a window of shared memory. Without one a rank wakes up at intervals.
 #define _GNU_SOURCE
 #include "glue.h"
 
@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 typedef struct {
-	_Atomic uint32_t rings;  // what a dozing rank sleeps on
-	_Atomic uint32_t dozing; // its threads that do
-	char apart[56];          // from the cache line of the next
+	_Atomic uint32_t rings;  // futex on which the rank sleeps
+	_Atomic uint32_t dozing; // how many of its threads sleep
+	char apart[56];          // keeps the next one in another cache line
 } bell;
 
 static MPI_Comm node = MPI_COMM_NULL;
@@ -28,7 +28,7 @@ static bell *mine;
 
 enum { MASK = 1024 }; // bytes: 8192 processors
 
-// Counts the bits that both have.
+// Returns how many bits are set in both.
 static int common(const unsigned char *a, const unsigned char *b) {
 	int n = 0;
 	for (int i = 0; i < MASK; i++)
@@ -36,7 +36,7 @@ static int common(const unsigned char *a, const unsigned char *b) {
 	return n;
 }
 
-// Finds whether more ranks of the node, this one included, may use the processors of this process than there are, or than most.
+// Finds whether more ranks of the node, this one included, may use this process's processors than there are of these, or than most.
 static int find_crowd(int most, int *crowded) {
 	int n = cop_size(node), sharing = 0;
 	unsigned char own[MASK] = {0}, *all = malloc((size_t)n * MASK);
@@ -52,8 +52,8 @@ static int find_crowd(int most, int *crowded) {
 	return rc;
 }
 
-// Finds the ranks of the node and hangs up their bells. All ranks call it. crowded tells that this one shares processors, of which it uses
-// at most some number, some_crowded that one of the node does, all_rung that every rank of the job has a bell.
+// Finds the ranks of the node and makes their bells. Collective. crowded: this rank shares its processors, of which it uses at most most;
+// some_crowded: a rank of the node does; all_rung: every rank of the job has a bell here.
 int cop_node(int most, int *crowded, int *all_rung, int *some_crowded) {
 	*all_rung = *some_crowded = 0;
 	int rc = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
@@ -77,14 +77,14 @@ int cop_node(int most, int *crowded, int *all_rung, int *some_crowded) {
 	return rc;
 }
 
-// Takes the bells down. All ranks call it.
+// Frees the bells. Collective.
 int cop_node_free(void) {
 	bells = mine = NULL;
 	int rc = window == MPI_WIN_NULL ? MPI_SUCCESS : MPI_Win_free(&window);
 	return rc != MPI_SUCCESS || node == MPI_COMM_NULL ? rc : MPI_Comm_free(&node);
 }
 
-// Finds the place on the node of each of the n ranks of a communicator, -1 for those of other nodes.
+// Stores for each of the n ranks of a communicator its number on this node, negative on other nodes.
 int cop_node_ranks(MPI_Comm c, int n, int *out) {
 	int *all = malloc(sizeof(int) * (size_t)n);
 	MPI_Group from = MPI_GROUP_NULL, to = MPI_GROUP_NULL;
@@ -109,7 +109,7 @@ static void futex(bell *b, int op, uint32_t value, const struct timespec *limit)
 	syscall(SYS_futex, &b->rings, op, value, limit, NULL, 0);
 }
 
-// Wakes a rank of the node: what it may wait for has happened.
+// Rings the bell of a rank of the node, which may be waiting for what has just happened.
 void cop_ring(int node_rank) {
 	if (bells == NULL || node_rank < 0)
 		return;
@@ -119,12 +119,12 @@ void cop_ring(int node_rank) {
 		futex(b, FUTEX_WAKE, 1 << 30, NULL);
 }
 
-// Returns how often this rank was rung for: ask, look at what is waited for, doze.
+// Returns how often this rank's bell has rung. Call it, then look for what is waited for, then cop_doze.
 uint32_t cop_rings(void) { return mine == NULL ? 0 : atomic_load(&mine->rings); }
 
 // Sleeps until the bell has rung more often than seen, for ns nanoseconds at most.
 void cop_doze(uint32_t seen, long ns) {
-	static _Thread_local int punctual; // other threads need not be
+	static _Thread_local int punctual; // timer slack is set for this thread only
 	if (!punctual)
 		punctual = prctl(PR_SET_TIMERSLACK, 50000) == 0;
 	if (mine == NULL) {

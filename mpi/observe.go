@@ -5,18 +5,18 @@ import "context"
 // OpKind is a kind of call.
 type OpKind uint8
 
-// Kinds of calls. A Gather of rank 3 is one operation, whatever messages it is made of.
+// Kinds of calls. A Gather is one operation, whatever messages it is made of.
 const (
-	OpSend  OpKind = iota // Send, and what TreeReduce sends
-	OpIsend               // its start
-	OpRecv                // Recv, TryRecv when it had a message, and what TreeReduce receives
+	OpSend  OpKind = iota // Send, and messages that TreeReduce sends
+	OpIsend               // start of an Isend
+	OpRecv                // Recv, TryRecv that got a message, and messages that TreeReduce receives
 	OpBarrier
 	OpBcast
 	OpGather
 	OpAllgather
-	OpAllreduce // the reduction of Agree, too
+	OpAllreduce // also the reduction of Agree
 	OpGroup     // Dup, Free
-	OpFile      // collective call of a file without data: CreateFile, Sync, Close
+	OpFile      // collective file call without data: CreateFile, Sync, Close
 	OpWrite
 	NumOpKinds
 )
@@ -31,30 +31,29 @@ func (k OpKind) String() string {
 	return "unknown"
 }
 
-// Collective says whether all ranks of the communicator make the call.
+// Collective returns whether all ranks of the communicator make the call.
 func (k OpKind) Collective() bool { return k >= OpBarrier && k <= OpFile }
 
-// Note is one call that a rank has made, as an observer sees it.
+// Note describes one call of a rank to an observer.
 type Note struct {
 	Kind OpKind
-	// Comm is 0 for the observed communicator; those that the rank made from it and its relatives count from 1.
+	// Comm is 0 for the observed communicator. Communicators that the rank made from it count from 1.
 	Comm int
-	Peer int // the other rank of a message, the root, or -1
+	Peer int // the other rank of a message, the root of a collective, or -1
 	Tag  int // of a message; -1 for those of TreeReduce
-	// Sent and Received are bytes of payload: what the rank contributed, and what it was given by others; of files those
-	// written and read. The parts of a long message are one.
+	// Sent and Received are bytes of payload that the rank contributed, and got from others; for files, written and read. A long message
+	// counts once.
 	Sent, Received int64
 }
 
-// Observe returns a communicator that does what c does and tells note of every call that succeeded, after its end and in
-// the goroutine that made it. Communicators made from it are observed too. It may be used next to c.
+// Observe returns a communicator that does what c does and calls note after every call that succeeded, in the goroutine that made it.
+// Communicators made from it are observed too. c may still be used.
 func Observe(c Comm, note func(Note)) Comm {
 	nothing := func() {}
 	return ObserveCalls(c, func(OpKind) func() { return nothing }, note)
 }
 
-// ObserveCalls is Observe that calls begin, too, before every call that can wait for other ranks or for a file, and what
-// begin returned after it.
+// ObserveCalls is Observe that also calls begin before every call that can wait for other ranks or for a file, and end after it.
 func ObserveCalls(c Comm, begin func(OpKind) (end func()), note func(Note)) Comm {
 	return &observed{Comm: c, begin: begin, note: note, made: new(int)}
 }
@@ -64,7 +63,7 @@ type observed struct {
 	begin func(OpKind) (end func())
 	note  func(Note)
 	id    int
-	made  *int // communicators made from the first one; collective calls are one at a time
+	made  *int // communicators made so far; Dup is collective, so there is one at a time
 }
 
 func (o *observed) tell(err error, x Note) error {
@@ -75,7 +74,7 @@ func (o *observed) tell(err error, x Note) error {
 	return err
 }
 
-// all tells of a collective call without a root.
+// all notes a collective call without a root.
 func (o *observed) all(err error, kind OpKind, sent, received int) error {
 	return o.tell(err, Note{Kind: kind, Peer: -1, Sent: int64(sent), Received: int64(received)})
 }
@@ -179,7 +178,7 @@ func (o *observed) CreateFile(name string, hints map[string]string) (File, error
 
 func (o *observed) system() plane { return observedPlane{o.Comm.system(), o} }
 
-// observedPlane tells of the messages of TreeReduce and the reductions of Agree.
+// observedPlane notes the messages of TreeReduce and the reductions of Agree.
 type observedPlane struct {
 	plane
 	o *observed

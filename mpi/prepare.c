@@ -1,19 +1,19 @@
 //go:build cgo && !nompi
 
-// What a job has to have before Go's runtime and the constructors of libraries begin.
+// Settings of a rank that must be made before Go's runtime and constructors of libraries begin.
 //
-// SIGUSR1 asks a job to stop, and batch systems send it when they like. Until the job listens, the system's default would end the
-// process, and later Go's runtime would drop the signal. So it waits: Go takes it out of the mask when os/signal asks for it.
+// SIGUSR1 asks a job to stop, and batch systems may send it at any time. Until the job handles it, it would end the process, or later be
+// dropped by Go's runtime. So it is blocked: Go unblocks it when os/signal handles it.
 //
-// Timers of a rank may be late: a thread of Go's runtime that looks after the others sleeps for 20 us at a time, which takes more time
-// than the analysis of a small trace where ranks share processors. cop_init and cop_doze are more punctual.
+// Timers of a rank may be late. A thread of Go's runtime (sysmon) sleeps for 20 us at a time; if ranks share processors that takes more
+// time than the analysis of a small trace. cop_init and cop_doze set shorter slacks.
 //
-// Programs that a process starts inherit both, so only jobs that start none have it.
+// Child processes inherit both, so only jobs that do not start programs have them.
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 
-#ifdef __GLIBC__ // others give no arguments here
+#ifdef __GLIBC__ // other C libraries do not pass arguments here
 enum { LATE = 5000000 }; // ns
 
 static int launched(char **envp) {
@@ -29,7 +29,7 @@ static void prepare(int argc, char **argv, char **envp) {
 	if (argc < 2 || (strcmp(argv[1], "analyze") && strcmp(argv[1], "predict")))
 		return;
 	for (int i = 2; i < argc; i++)
-		if (!strncmp(argv[i], "--run", 5)) // of predict: it starts the program
+		if (!strncmp(argv[i], "--run", 5)) // predict --run starts a program
 			return;
 	sigset_t set;
 	sigemptyset(&set);

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// Part is bytes for a rank, or from one.
+// Part is data for a rank, or from one.
 type Part struct {
 	Rank int
 	Data []byte
 }
 
-// Hop is one step of a walk through all ranks by halves: a range of ranks, at first all, is cut in two, and what is for the other
-// half goes there. Then the own half is the range. After the last hop, of ceil(log2 ranks), everything is where it belongs.
+// Hop is one step of a rank in an exchange by halves. A range of ranks, at first all, is cut into two. Each rank sends what is for the
+// other half there; then its own half is the range. After ceil(log2 ranks) hops all data has arrived.
 type Hop struct {
-	To         int   // gets what is for the other half
-	From       []int // send what is for this one: one rank, two, or none, where the halves differ
+	To         int   // rank that gets what is for the other half
+	From       []int // ranks that send what is for this half: one, or, where the halves differ in size, two or none
 	First, End int   // the other half: ranks First to End-1
 }
 
-// Hops returns the steps of a rank. Each sends once in a step; of size ranks a rank receives at most 2 ceil(log2 size) times.
+// Hops returns the hops of a rank. It sends once in each, and receives at most 2 ceil(log2 size) times in all.
 func Hops(rank, size int) []Hop {
 	var list []Hop
 	for lo, hi := 0, size; hi-lo > 1; {
@@ -43,7 +43,7 @@ func Hops(rank, size int) []Hop {
 	return list
 }
 
-// Step makes one hop: b goes to the rank To, and take gets what comes, from one rank after the other. Messages have the tag.
+// Step makes one hop: it sends b to the rank To, and calls take with each message that arrives.
 func (h *Hop) Step(c Comm, tag int, b []byte, take func(from int, b []byte) error) error {
 	sent, err := c.Isend(b, h.To, tag)
 	if err != nil {
@@ -65,8 +65,8 @@ func (h *Hop) Step(c Comm, tag int, b []byte, take func(from int, b []byte) erro
 	return failed
 }
 
-// Alltoall sends parts[i] to rank i and returns what every rank sent here, by rank: to and from one rank at a time. Messages have the tag;
-// nothing else may use it meanwhile. An error may be this rank's own. Collective.
+// Alltoall sends parts[i] to rank i and returns what every rank sent here, by rank. It exchanges with one rank at a time. No other message
+// may have this tag meanwhile. The error may be this rank's own. Collective.
 func Alltoall(c Comm, tag int, parts [][]byte) ([][]byte, error) {
 	if len(parts) != c.Size() {
 		return nil, fmt.Errorf("mpi: alltoall: %d parts for %d ranks", len(parts), c.Size())
@@ -88,12 +88,12 @@ func Alltoall(c Comm, tag int, parts [][]byte) ([][]byte, error) {
 	return got, nil
 }
 
-// SparseAlltoall gives every part to its rank and returns those for this one, in the order of the ranks that they are from; those
-// of one rank stay in their order. It is for parts that are few and small: they go through the ranks by halves (the crystal router
-// of Fox et al., Solving Problems on Concurrent Processors, 1988), so that a rank sends ceil(log2 ranks) messages whatever the
-// number of parts, where Alltoall sends one to every rank, and a part is sent as often. No table has a place for every rank.
+// SparseAlltoall sends every part to its rank and returns the parts for this one, ordered by sender; parts of one sender stay in their
+// order. It is for few and small parts. They travel by halves (Hops; the crystal router of Fox et al., Solving Problems on Concurrent
+// Processors, 1988), so a rank sends ceil(log2 ranks) messages for any number of parts, where Alltoall sends one to every rank. A part is
+// sent up to as often. No memory grows with the number of ranks.
 //
-// Messages have the tag; nothing else may use it meanwhile. An error may be this rank's own. Collective.
+// No other message may have this tag meanwhile. The error may be this rank's own. Collective.
 func SparseAlltoall(c Comm, tag int, parts []Part) ([]Part, error) {
 	held := make([]routed, 0, len(parts))
 	for _, p := range parts {
@@ -135,7 +135,7 @@ func SparseAlltoall(c Comm, tag int, parts []Part) ([]Part, error) {
 	return got, failed
 }
 
-// routed is a part on its way: to u32 | from u32 | length u64 | data, integers little-endian.
+// routed is a part in progress, encoded as to u32 | from u32 | length u64 | data, little-endian.
 type routed struct {
 	from int
 	Part
@@ -150,7 +150,7 @@ func (x *routed) append(b []byte) []byte {
 	return append(b, x.Data...)
 }
 
-// take reads what append wrote and returns the rest.
+// take decodes a part and returns the rest.
 func (x *routed) take(b []byte) ([]byte, error) {
 	if len(b) < routedBytes || uint64(len(b)-routedBytes) < binary.LittleEndian.Uint64(b[8:]) {
 		return nil, errf("sparse alltoall", ErrInternal, "a damaged message of %d bytes", len(b))

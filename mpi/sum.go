@@ -2,8 +2,8 @@ package mpi
 
 import "math"
 
-// Sums are made exact by splitting every value v = hi*2^32 + lo with 0 <= lo < 2^32: the sums of either half cannot
-// overflow on fewer than 2^31 ranks, and put together they show whether the true sum fits 64 bits.
+// Sums are exact. Every value is split as v = hi*2^32 + lo with 0 <= lo < 2^32. The sums of either half cannot overflow on fewer than 2^31
+// ranks, and combined they show whether the sum fits 64 bits.
 
 func splitSum(v []int64) []int64 {
 	w := make([]int64, 2*len(v))
@@ -13,7 +13,7 @@ func splitSum(v []int64) []int64 {
 	return w
 }
 
-// joinSum puts the halves back. ok is false when a sum does not fit; v is then unchanged.
+// joinSum combines the halves. ok is false if a sum does not fit; v is then unchanged.
 func joinSum(v, w []int64) (ok bool) {
 	for i := range v {
 		if hi := w[2*i] + w[2*i+1]>>32; hi < math.MinInt32 || hi > math.MaxInt32 {
@@ -27,7 +27,7 @@ func joinSum(v, w []int64) (ok bool) {
 	return true
 }
 
-// combine folds src into dst.
+// combine reduces src into dst.
 func combine(dst, src []int64, op Op) {
 	switch op {
 	case Sum:
@@ -49,7 +49,7 @@ func combine(dst, src []int64, op Op) {
 	}
 }
 
-// storeReduced puts the result into v.
+// storeReduced stores the result in v.
 func storeReduced(v, out []int64, op Op) error {
 	if op == Sum {
 		sums := make([]int64, len(v))

@@ -7,7 +7,7 @@
 #include <time.h>
 
 enum { TAG_DATA = 1, TAG_READY = 2, TAG_DONE = 3 };
-enum { NAP = 12000000, LOOK = 3000000 }; // ns that a receiver stays away, and that its sender looks whether it must wait
+enum { NAP = 12000000, LOOK = 3000000 }; // ns that a receiver stays outside of MPI, and that its sender tests whether the send ends
 
 struct pair {
 	MPI_Comm c;
@@ -42,7 +42,7 @@ static int receive(struct pair *p) {
 
 static int send(struct pair *p) { return MPI_Send(p->out, p->bytes, MPI_BYTE, p->peer, TAG_DATA, p->c); }
 
-// To oneself there is one way only, and it counts twice.
+// A message to oneself goes one way only, so its time counts twice.
 static int round_trip(struct pair *p, int self, int64_t *ns) {
 	int64_t t = now();
 	if (self) {
@@ -76,7 +76,7 @@ static int send_call(struct pair *p, int self, int64_t *ns) {
 	return p->lead ? await_peer(p, TAG_DONE) : signal_peer(p, TAG_DONE);
 }
 
-// The time of MPI_Recv alone. A later message of the same sender says that the first is there.
+// The time of MPI_Recv alone. A later message of the same sender shows that the first has arrived.
 static int receive_call(struct pair *p, int self, int64_t *ns) {
 	if (!p->lead || self) {
 		if (!self)
@@ -119,8 +119,7 @@ static int burst(struct pair *p, int self, int64_t *ns) {
 	return signal_peer(p, TAG_DONE);
 }
 
-// The receiver stays away from MPI for a while, or is inside of it without a receive; a send that ends meanwhile did not
-// need one.
+// For NAP ns the receiver stays outside of MPI, or in MPI without a receive. A send that ends meanwhile is eager.
 static int eager(struct pair *p, int self, int inside, int64_t *ns) {
 	if (p->lead) {
 		if (!self)
@@ -182,7 +181,7 @@ int cop_time(int kind, MPI_Comm c, int peer, int lead, int bytes, int count, int
 	p.r = calloc(requests, sizeof *p.r);
 	p.status = calloc(requests, sizeof *p.status);
 	if (p.out && p.in && p.r && p.status) {
-		memset(p.in, 0, size); // every page is there before the first repetition
+		memset(p.in, 0, size); // touch every page before the first repetition
 		memset(p.out, 0, size);
 		rc = MPI_SUCCESS;
 		for (int i = 0; i < n && rc == MPI_SUCCESS; i++)

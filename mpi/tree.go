@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Tree is the place of a rank in a binomial tree below rank 0: its parent, whose number lacks the lowest bit, and its children, ascending.
-// So the ranks below each are those after it, without a gap.
+// Tree returns the parent and the children (ascending) of a rank in a binomial tree with root 0. The parent's number lacks the lowest set
+// bit. A rank and all ranks below it in the tree have consecutive numbers.
 func Tree(rank, size int) (parent int, children []int) {
 	low := rank & -rank
 	if rank == 0 {
@@ -18,15 +18,14 @@ func Tree(rank, size int) (parent int, children []int) {
 	return rank & (rank - 1), children
 }
 
-// TreeReduce merges the values of all ranks into one, returned on rank 0; the other ranks get the zero value.
+// TreeReduce merges the values of all ranks. Rank 0 gets the result, other ranks the zero value.
 //
-// The tree is binomial over neighbours: at level k every rank whose number is an odd multiple of 2^k sends to the rank
-// 2^k below it and is done. So merge(a, b) is always called with a covering a contiguous range of ranks and b the range
-// right above it, and merge need be associative only, not commutative. Each rank sends at most once and receives at
-// most ceil(log2 P) times; it holds its own value, one received encoding and what merge returns.
+// At level k of the binomial tree every rank whose number is an odd multiple of 2^k sends to the rank 2^k below it and is done. So merge(a,
+// b) gets a from a contiguous range of ranks and b from the range after it: merge must be associative, but need not be commutative. A rank
+// sends at most once and receives at most ceil(log2 P) times. It holds its own value, one received encoding and what merge returns.
 //
-// failed is an error of the making of v. It, or a failing enc, dec or merge, stops the merging on its path and nothing else: every rank
-// returns the same AgreedError. Collective.
+// failed is an error from making v. It, or an error of enc, dec or merge, stops merging on its path only, and every rank returns the same
+// AgreedError. Collective.
 func TreeReduce[T any](c Comm, v T, failed error, enc func(T) ([]byte, error), dec func([]byte) (T, error),
 	merge func(a, b T) (T, error),
 ) (T, error) {
@@ -38,7 +37,7 @@ func TreeReduce[T any](c Comm, v T, failed error, enc func(T) ([]byte, error), d
 	return all, err
 }
 
-// TreeShare is TreeReduce that gives every rank what share makes, on rank 0, of the value of all. Collective.
+// TreeShare is TreeReduce, and then gives every rank what share returns on rank 0 for the result. Collective.
 func TreeShare[T any](c Comm, v T, failed error, enc func(T) ([]byte, error), dec func([]byte) (T, error),
 	merge func(a, b T) (T, error), share func(T) ([]byte, error),
 ) ([]byte, error) {
@@ -50,12 +49,12 @@ func TreeShare[T any](c Comm, v T, failed error, enc func(T) ([]byte, error), de
 	return fromRank(c, 0, b, whole && err == nil, err)
 }
 
-// FromRank gives every rank the b of one of them, or, where that has an error, this error. Collective.
+// FromRank returns b, or err, of one rank on every rank. Collective.
 func FromRank(c Comm, rank int, b []byte, err error) ([]byte, error) {
 	return fromRank(c, rank, b, err == nil, err)
 }
 
-// fromRank is FromRank where the rank may know of a failure, not ok, of which another has the error. A byte after b says which it is.
+// fromRank is FromRank. ok is false if the rank has no b, because itself (failed) or another rank failed. A byte after b transfers ok.
 func fromRank(c Comm, rank int, b []byte, ok bool, failed error) ([]byte, error) {
 	if ok && c.Size() == 1 {
 		return b, nil
@@ -71,7 +70,7 @@ func fromRank(c Comm, rank int, b []byte, ok bool, failed error) ([]byte, error)
 	}
 	end := len(b) - 1
 	if end >= 0 && b[end] == 1 {
-		return b[:end:end], failed // an error is one of sending, which the library reported to this rank alone
+		return b[:end:end], failed // an error here is one of sending, which the library reported to this rank only
 	}
 	if err := c.Agree(failed); err != nil {
 		return nil, err
@@ -79,8 +78,8 @@ func fromRank(c Comm, rank int, b []byte, ok bool, failed error) ([]byte, error)
 	return nil, errf("broadcast", ErrInternal, "a failure of rank %d without an error", rank)
 }
 
-// treeClimb merges the values of this rank and of those below it in the tree, and passes the result on. It is not whole where that of
-// a rank below is missing.
+// treeClimb merges the values of this rank and of the ranks below it in the tree, and sends the result to the parent. whole is false if a
+// value is missing.
 func treeClimb[T any](c Comm, v T, failed error, enc func(T) ([]byte, error), dec func([]byte) (T, error),
 	merge func(a, b T) (T, error),
 ) (_ T, whole bool, _ error) {
@@ -113,7 +112,7 @@ func treeClimb[T any](c Comm, v T, failed error, enc func(T) ([]byte, error), de
 	return v, whole, failed
 }
 
-// treeSend sends one encoding and a byte after it, which says whether it is one (1) or missing because this rank failed (0).
+// treeSend sends an encoding and a byte: 1, or 0 if there is no encoding because this rank failed.
 func treeSend(sys plane, b []byte, to int, ok bool) error {
 	if ok {
 		b = append(b[:len(b):len(b)], 1)

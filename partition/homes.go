@@ -6,8 +6,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Homes says which rank a process is at home on: the one that holds its first
-// location. A process whose locations are spread over ranks is matched there.
+// Homes says which rank is the home of a process: the rank with its first location. A process whose locations are spread over several ranks
+// is matched there.
 type Homes struct {
 	defs   *trace.Definitions
 	ranges []Range
@@ -15,7 +15,7 @@ type Homes struct {
 	First  []uint32 // first process at home on each rank; one element more than ranks
 }
 
-// NewHomes prepares the homes of all processes, for one rank.
+// NewHomes computes the homes of all processes, for one rank.
 func NewHomes(defs *trace.Definitions, ranges []Range, rank int) Homes {
 	total := uint32(len(defs.Processes()))
 	h := Homes{defs, ranges, rank, make([]uint32, len(ranges)+1)}
@@ -33,16 +33,15 @@ func NewHomes(defs *trace.Definitions, ranges []Range, rank int) Homes {
 	return h
 }
 
-// Of returns the rank that a process is at home on.
+// Of returns the home of a process.
 func (h *Homes) Of(process uint32) int {
 	return sort.Search(len(h.ranges)-1, func(r int) bool { return h.First[r+1] > process })
 }
 
-// Here reports whether a process is at home on this rank, of which the rank
-// holds a location.
+// Here reports whether this rank is the home of a process of which it has a location.
 func (h *Homes) Here(process uint32) bool { return process >= h.First[h.rank] }
 
-// Away returns the home of the rank's first process where that is another rank.
+// Away returns the home of this rank's first process, and whether that is another rank.
 func (h *Homes) Away() (rank int, ok bool) {
 	own := h.ranges[h.rank]
 	if own.First >= own.End {
@@ -55,8 +54,7 @@ func (h *Homes) Away() (rank int, ok bool) {
 	return rank, rank != h.rank
 }
 
-// Sharers returns the ranks above that hold more locations of this rank's last
-// process, if that is at home here.
+// Sharers returns the later ranks that have locations of this rank's last process. It returns nil if that process has another home.
 func (h *Homes) Sharers() []int {
 	own := h.ranges[h.rank]
 	if own.First >= own.End {

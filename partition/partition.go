@@ -1,15 +1,11 @@
-// Package partition deals the locations of a trace out to workers: contiguous
-// ranges in (process, thread) order, cut by measured weight.
+// Package partition deals out the locations of a trace to workers: contiguous ranges in (process, thread) order, cut by weight.
 //
-// The largest part is as small as contiguous cutting can make it, and the other
-// cuts lie as near to the even share as that allows. The result depends on
-// nothing but the arguments: every rank computes it for itself and gets the same.
+// The weight of the heaviest part is the least that contiguous parts can have. The other cuts are as near to equal shares as that allows. A
+// location that is heavier than an equal share limits what more ranks gain. The result depends only on the arguments: every rank computes
+// it for itself and gets the same.
 //
-// A location that is heavier than an even share bounds what more ranks gain.
-//
-// Weights are any measure of work (bytes, events); one of more than 2^63 over
-// the number of locations counts as that, so that sums fit. Time is O(P log(sum
-// of weights)), memory 8 bytes per location and 12 per part besides the result.
+// Weights are any measure of work (bytes, events). A weight counts at most 2^63 / number of locations, so that sums do not overflow. Time
+// is O(P log(sum of weights)). Memory is 8 bytes for each location and 12 for each part, in addition to the result.
 package partition
 
 import (
@@ -30,10 +26,8 @@ func (r Range) Len() int { return int(r.End - r.First) }
 // Contains reports whether p belongs to r.
 func (r Range) Contains(p trace.P) bool { return r.First <= p && p < r.End }
 
-// Ranges cuts the locations 0..len(weights)-1 into n contiguous ranges that
-// cover them in order. With n up to the number of locations no range is empty;
-// the ranges beyond that number are empty ones at the end. If all weights are
-// zero every location counts alike. It returns nil for n < 1.
+// Ranges cuts the locations 0..len(weights)-1 into n contiguous ranges that cover them in order. If n is greater than the number of
+// locations, the last ranges are empty; no other is. If all weights are zero all locations count alike. It returns nil for n < 1.
 func Ranges(weights []uint64, n int) []Range {
 	if n < 1 {
 		return nil
@@ -74,8 +68,8 @@ type sums []uint64
 
 func (s sums) between(i, j int) uint64 { return s[j] - s[i] }
 
-// bottleneck returns the smallest b such that parts ranges of weight at most b
-// cover everything: binary search between the largest weight and the sum.
+// bottleneck returns the smallest b such that parts ranges of weight at most b cover all locations. It is a binary search between the
+// largest weight and the sum.
 func (s sums) bottleneck(parts int) uint64 {
 	low := uint64(0)
 	for i := range len(s) - 1 {
@@ -93,8 +87,7 @@ func (s sums) bottleneck(parts int) uint64 {
 	return low
 }
 
-// covers reports whether parts ranges of weight at most b cover everything; b
-// is not below the largest single weight.
+// covers reports whether parts ranges of weight at most b cover all locations. b is at least the largest weight.
 func (s sums) covers(parts int, b uint64) bool {
 	used, first := 1, 0
 	for i := 1; i < len(s); i++ {
@@ -108,9 +101,8 @@ func (s sums) covers(parts int, b uint64) bool {
 	return true
 }
 
-// cuts returns the parts-1 inner borders for bottleneck b. Border k lies where
-// the ranges left of it and those right of it can keep to b without an empty
-// range, and there nearest to the even share of the first k+1 ranges.
+// cuts returns the parts-1 inner borders for bottleneck b. A border is where the ranges on both sides can keep to b and none is empty, as
+// near as possible to the equal share.
 func (s sums) cuts(parts int, b uint64) []int {
 	n := len(s) - 1
 	low := make([]int, parts+1) // low[k]: smallest start from which parts-k ranges reach the end
@@ -136,8 +128,7 @@ func (s sums) cuts(parts int, b uint64) []int {
 	return out
 }
 
-// nearest returns the position in [lo, hi] whose prefix sum is nearest to
-// target, the smaller one if two are.
+// nearest returns the position in [lo, hi] whose prefix sum is nearest to target, of two the smaller one.
 func (s sums) nearest(lo, hi int, target uint64) int {
 	i := lo + sort.Search(hi-lo, func(i int) bool { return s[lo+i] >= target })
 	if i > lo && s[i] >= target && s[i]-target >= target-s[i-1] {

@@ -11,23 +11,23 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// What Calibrate reads: so many bytes, of so many neighbours, so that most messages in it have both ends.
+// Calibrate reads this many bytes of this many adjacent locations. They are adjacent so that most messages have both ends in the sample.
 const (
 	sampleBytes     = 64 << 20
 	sampleLocations = 8
 )
 
-// Calibration is what an analysis of a part of a trace took.
+// Calibration is the result of analysing a part of a trace.
 type Calibration struct {
-	Bytes     uint64  // of the trace, analysed
-	Locations int     // it was taken from
-	Seconds   float64 // of processor time
-	Rate      float64 // bytes of the trace in one second of one processor
+	Bytes     uint64  // analysed bytes of the trace
+	Locations int     // locations that they are from
+	Seconds   float64 // processor time
+	Rate      float64 // bytes of the trace in one second on one processor
 	Growth    float64 // bytes of the result for each byte of the trace
 }
 
-// Calibrate analyses the first chunks of the largest location and its neighbours, 64 MiB in all, on one rank with the
-// options o, and throws the result away. Its files are in the folder for temporary files.
+// Calibrate analyses the first chunks of the largest location and its neighbours, 64 MiB in all, on one rank with the options o. It writes
+// the result to the folder for temporary files and removes it.
 func Calibrate(src trace.Source, o analyze.Options) (*Calibration, error) {
 	if _, mixed := src.(trace.Interleaved); mixed {
 		return nil, fmt.Errorf("a part of a file that holds all locations mixed cannot be read alone: %w", trace.ErrUnsupported)
@@ -56,7 +56,7 @@ func Calibrate(src trace.Source, o analyze.Options) (*Calibration, error) {
 	return c, nil
 }
 
-// sample is the first chunks of some locations of a trace; the others have no events.
+// sample has the first chunks of some locations of a trace. Other locations have no events.
 type sample struct {
 	trace.Source
 	chunks map[trace.P]trace.Extent
@@ -113,7 +113,7 @@ func (s *sample) Stream(p trace.P) (trace.Stream, error) {
 	return &beginning{st, min(x.Chunks, st.Chunks())}, nil
 }
 
-// Close leaves the trace open: it belongs to the caller.
+// Close does nothing: the trace belongs to the caller.
 func (s *sample) Close() error { return nil }
 
 // beginning is the first chunks of a stream.

@@ -4,5 +4,5 @@ package slurm
 
 import "time"
 
-// processorTime is the time of day where the system does not tell what a process has used.
+// processorTime returns the time of day, because processor time is not known on this system.
 func processorTime() time.Duration { return time.Duration(time.Now().UnixNano()) }

@@ -9,35 +9,34 @@ import (
 	"strings"
 )
 
-// ErrNetwork is what every error about a file topology.conf is.
+// ErrNetwork is wrapped by every error about a topology.conf.
 var ErrNetwork = errors.New("topology")
 
-// mostNetwork is how long such a file may be, bytes, mostSwitches how many switches and blocks it may have, and mostSteps how many texts and
-// ranges of its lists may be compared with their names: 32 for each pair of a switch and one with others below it, where
-// one of eight has.
+// Limits: mostNetwork bytes of a file, mostSwitches switches and blocks, mostSteps comparisons of texts and ranges with names. The last
+// allows 32 for each pair of switches if one of eight has others below it.
 const (
 	mostNetwork  = 16 << 20
 	mostSwitches = 1 << 12
 	mostSteps    = 1 << 26
 )
 
-// Network is how nodes are connected, as Slurm's topology.conf says it: for its plug-in of trees switches, for that of blocks the blocks, and
-// groups of consecutive blocks, one level for each of BlockSizes after the first one.
+// Network describes how nodes are connected. Slurm's topology/tree lists switches. topology/block lists blocks; groups of consecutive
+// blocks are added, a level for each of BlockSizes after the first.
 type Network struct {
 	Switches []Switch
 }
 
-// Switch is one of a network, or a block, or a group of blocks.
+// Switch is a switch, a block, or a group of blocks.
 type Switch struct {
 	Name  string
-	Above []int // those that it is attached to, by place in Switches; always without a circle
+	Above []int // indexes in Switches of those that it is attached to; without cycles
 	nodes hostlist
 }
 
-// Of returns the switches that a node is attached to, by place in Switches. A name with a domain is also looked for without it.
+// Of returns the indexes of the switches that a node is attached to. A name with a domain is also tried without it.
 func (n *Network) Of(node string) (list []int) {
 	short, _, _ := strings.Cut(node, ".")
-	steps := math.MinInt // as many as it takes
+	steps := math.MinInt // without a limit
 	for i := range n.Switches {
 		if x := n.Switches[i].nodes; x.has(node, &steps) || short != node && x.has(short, &steps) {
 			list = append(list, i)
@@ -46,7 +45,7 @@ func (n *Network) Of(node string) (list []int) {
 	return list
 }
 
-// ReadNetwork reads the text of a file. Lines may go on after a backslash; keys that say nothing about who is connected are skipped.
+// ReadNetwork reads the text of a topology.conf. A backslash continues a line; keys that do not concern connections are ignored.
 func ReadNetwork(text string) (*Network, error) {
 	if len(text) > mostNetwork {
 		return nil, fmt.Errorf("%w: %d bytes are more than %d", ErrNetwork, len(text), mostNetwork)
@@ -114,7 +113,7 @@ func ReadNetwork(text string) (*Network, error) {
 	return n, n.circle()
 }
 
-// group adds groups of blocks: so many consecutive ones as a size is of the first size.
+// group adds groups of blocks: sizes[k]/sizes[k-1] consecutive blocks or groups of the level below.
 func (n *Network) group(sizes []uint64) {
 	first, count := 0, len(n.Switches)
 	for k := 1; k < len(sizes) && count > 1; k++ {
@@ -130,7 +129,7 @@ func (n *Network) group(sizes []uint64) {
 	}
 }
 
-// circle is the error of switches that are attached to themselves.
+// circle returns an error if a switch is attached to itself, directly or not.
 func (n *Network) circle() error {
 	state := make([]uint8, len(n.Switches)) // 1: on the way up, 2: done
 	for i := range n.Switches {
@@ -155,17 +154,17 @@ func (n *Network) circle() error {
 	return nil
 }
 
-// hostlist is an expression of Slurm for names, as "dev[0-5,07-09]x,login": alternatives, each of texts and ranges of numbers in turn. It is
-// compared with names and never expanded, so that its ranges may be of any size.
+// hostlist is a list of names as Slurm writes it, "dev[0-5,07-09]x,login": alternatives, each a sequence of texts and ranges. Names are
+// compared with it; it is never expanded, so ranges may be of any size.
 type hostlist [][]hostPart
 
-// hostPart is a text, or ranges in its place.
+// hostPart is a text, or ranges.
 type hostPart struct {
 	text   string
 	ranges []hostRange // nil for a text
 }
 
-// hostRange is numbers, written with so many digits at least.
+// hostRange is a range of numbers with at least this many digits.
 type hostRange struct {
 	from, to uint64
 	digits   int
@@ -219,15 +218,15 @@ func parseHostlist(text string) (list hostlist, err error) {
 	return list, nil
 }
 
-// has reports whether the list has a name. It counts steps, and has nothing once they are more than mostSteps.
+// has reports whether the list contains a name. It counts steps, and reports false after mostSteps.
 func (l hostlist) has(name string, steps *int) bool {
 	return slices.ContainsFunc(l, func(parts []hostPart) bool { return matches(parts, name, steps) })
 }
 
-// mostName is how long a name may be: that of a node is never longer.
+// mostName is the most bytes of a node's name.
 const mostName = 255
 
-// matches follows all places of the name at once where a part may begin, so that the time grows with the length of the parts alone.
+// matches keeps all places of the name at which the next part may begin, so its time is proportional to the length of the parts.
 func matches(parts []hostPart, name string, steps *int) bool {
 	if len(name) > mostName {
 		return false
@@ -256,7 +255,7 @@ func matches(parts []hostPart, name string, steps *int) bool {
 	return slices.Contains(places, len(name))
 }
 
-// has reports whether one of the ranges has a number of up to 18 digits.
+// has reports whether one of the ranges contains a number of up to 18 digits.
 func (p *hostPart) has(digits string) bool {
 	v, _ := strconv.ParseUint(digits, 10, 64)
 	n := len(digits)

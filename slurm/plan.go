@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
-// Plan is jobs in the order in which they run.
+// Plan is a list of jobs in the order in which they run.
 type Plan struct {
 	Site      *Site
 	Known     bool // a site file was read
@@ -17,7 +17,7 @@ type Plan struct {
 	Submitted []Submitted
 }
 
-// WriteText prints the plan for people.
+// WriteText writes the plan as text.
 func (p *Plan) WriteText(w io.Writer) error {
 	for i, j := range p.Jobs {
 		if i > 0 {
@@ -107,10 +107,10 @@ type PlannedJob struct {
 	Limit    int64    `json:"time_limit_seconds"`
 	Command  []string `json:"command"`
 	Script   string   `json:"script"`
-	Requires *int     `json:"requires"` // number of the job in this list that must have ended well
+	Requires *int     `json:"requires"` // index in this list of the job that must have ended successfully
 }
 
-// Document makes the JSON form.
+// Document returns the JSON form.
 func (p *Plan) Document() (*Document, error) {
 	d := &Document{Scheduler: p.Site.Name(), Jobs: []PlannedJob{}, Submitted: append([]Submitted{}, p.Submitted...)}
 	for i, j := range p.Jobs {

@@ -18,16 +18,16 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 )
 
-// ErrSubmit is what every error of Submit is.
+// ErrSubmit is wrapped by every error of Submit.
 var ErrSubmit = errors.New("submit")
 
-// scheduler is what differs between schedulers next to the template of their scripts. Each command reads a script from its
-// standard input and prints the job's number.
+// scheduler is what differs between schedulers, apart from the templates of scripts. Its submit command reads a script from standard input
+// and prints the job's number.
 type scheduler struct {
 	name         string
 	submit       []string
-	after        func(id string) []string // options: start after that job ended well
-	id           *regexp.Regexp           // of what submit prints
+	after        func(id string) []string // options: start after that job has ended successfully
+	id           *regexp.Regexp           // finds the job's number in the output of submit
 	show, cancel string
 }
 
@@ -59,7 +59,7 @@ var schedulers = []scheduler{
 	{name: "mpirun"},
 }
 
-// Schedulers are the names that a site file may give; the last one is not a scheduler, but mpirun alone.
+// Schedulers returns the names that a site file may give. The last one, mpirun, is not a scheduler.
 func Schedulers() []string {
 	var names []string
 	for _, s := range schedulers {
@@ -72,13 +72,13 @@ func Schedulers() []string {
 type Submitted struct {
 	ID     string `json:"id"`
 	Verb   string `json:"verb"`
-	Status string `json:"status_file"` // in the folder where it was submitted
-	Show   string `json:"show"`        // commands
+	Status string `json:"status_file"` // in the folder of the submission
+	Show   string `json:"show"`        // command that shows the job; Cancel: that cancels it
 	Cancel string `json:"cancel"`
 }
 
-// Submit puts the jobs into the queue; each starts after the one before it ended well. When one is refused, those before it
-// are in the queue, and in the plan.
+// Submit queues the jobs. Each starts after the previous one has ended successfully. If one is refused, those before it are queued, and are
+// in p.Submitted.
 func (p *Plan) Submit(ctx context.Context) error {
 	site := p.Site
 	i := slices.IndexFunc(schedulers, func(s scheduler) bool { return s.name == site.Name() })
@@ -104,7 +104,7 @@ func (p *Plan) Submit(ctx context.Context) error {
 	return nil
 }
 
-// run submits one script and returns the job's number.
+// run submits a script and returns the job's number.
 func (s *scheduler) run(ctx context.Context, args []string, text []byte) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdin = bytes.NewReader(text)
@@ -120,12 +120,12 @@ func (s *scheduler) run(ctx context.Context, args []string, text []byte) (string
 	return string(m[1]), nil
 }
 
-// said is what a scheduler printed, in one line.
+// said returns the output of a command as one line.
 func said(text string) string {
 	return oneLine(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "))
 }
 
-// State returns what the queue says of a Slurm job, as RUNNING; "" of one that has left it.
+// State returns the state of a Slurm job in the queue, such as RUNNING; "" if it has left the queue.
 func State(ctx context.Context, site *Site, id string) (string, error) {
 	if site.Name() != "slurm" {
 		return "", fmt.Errorf("%w: following a job through its queue works with Slurm alone: coppice info coppice-%s.status --follow shows it once it runs", ErrSubmit, id)
@@ -143,14 +143,14 @@ func State(ctx context.Context, site *Site, id string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// How often a followed job is looked at: its status file is replaced every 10 s, its queue is asked no more often than people do.
+// How often Follow looks at a job: its status file is replaced every 10 s; the queue is asked less often than by people.
 const (
 	followEvery = 2 * time.Second
 	askEvery    = 10 * time.Second
-	quietAfter  = time.Minute // a running job that says nothing new
+	quietAfter  = time.Minute // after this time without news of a running job Follow says so
 )
 
-// ReadStatus reads a status file, nil while there is none. The file is replaced by renaming, so it is whole.
+// ReadStatus reads a status file; nil if there is none yet. The file is replaced by rename, so it is never incomplete.
 func ReadStatus(path string) (*jobs.Status, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,17 +166,17 @@ func ReadStatus(path string) (*jobs.Status, error) {
 	return st, nil
 }
 
-// follower prints the states of one job as they change.
+// follower writes the changes of one job's state.
 type follower struct {
 	w     io.Writer
 	path  string // status file
 	last  string
-	state string    // of the last status, "" before there is one
-	since time.Time // it has been as it is
-	quiet bool      // that was told
+	state string    // of the last status, "" before the first
+	since time.Time // time of the last change
+	quiet bool      // quietAfter was reported
 }
 
-// look prints what is new in the status file.
+// look writes what is new in the status file.
 func (f *follower) look(now time.Time) error {
 	st, err := ReadStatus(f.path)
 	if err != nil || st == nil {
@@ -194,7 +194,7 @@ func (f *follower) look(now time.Time) error {
 	return err
 }
 
-// FollowStatus shows a status file until its job has ended.
+// FollowStatus writes the changes of a status file until its job has ended.
 func FollowStatus(ctx context.Context, path string, w io.Writer) error {
 	f := &follower{w: w, path: path}
 	for {
@@ -219,8 +219,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Follow shows the submitted jobs, one after the other, until the last has left the queue. A job that goes back into the queue
-// is still there. The exit status is that of the showing: the jobs' own are in their output.
+// Follow writes the changes of the submitted jobs, one after the other, until each has left the queue. A job that queues itself again has
+// not left. The error is about following; the jobs' own exit statuses are in their output.
 func (p *Plan) Follow(ctx context.Context, w io.Writer) error {
 	for _, x := range p.Submitted {
 		f := &follower{w: w, path: x.Status}
@@ -230,7 +230,7 @@ func (p *Plan) Follow(ctx context.Context, w io.Writer) error {
 			if err := f.look(time.Now()); err != nil {
 				return err
 			}
-			if time.Since(asked) >= askEvery || f.state != before { // a job that stopped may wait in the queue again for long
+			if time.Since(asked) >= askEvery || f.state != before { // a job that stopped may wait in the queue for long
 				state, err := State(ctx, p.Site, x.ID)
 				if err != nil {
 					return jobs.Fail(jobs.ExitUsage, err)

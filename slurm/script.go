@@ -16,7 +16,7 @@ var files embed.FS
 
 var templates = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "templates/*.tmpl")) })
 
-// mostRestarts ends a job that goes back into the queue for ever without getting on.
+// mostRestarts limits how often a job queues itself again.
 const mostRestarts = 100
 
 // Job is one batch job.
@@ -25,18 +25,17 @@ type Job struct {
 	Input  string
 	Output string // what the next job reads; "": nothing
 	Size   *Size
-	// Before are words before the launcher, for a program that starts it itself; Command is what the launcher starts.
+	// Before are words that precede the launcher: a program that starts it. Command is what the launcher starts.
 	Before, Command []string
-	// Resumable says that the command ends with status 75 when it stopped with a checkpoint, and goes on when it is run
-	// again.
+	// Resumable says that the command ends with status 75 if it stopped with a checkpoint, and continues when it is run again.
 	Resumable bool
-	// Note says in one line what the job is for and how it was sized.
+	// Note explains in one line what the job is for and how it was sized.
 	Note string
-	// Foreign says that the command is not a program of this tool: nothing is known about its memory.
+	// Foreign says that the command is not a program of this tool, so its memory is not known.
 	Foreign bool
 }
 
-// script is what templates see.
+// script is the data of the templates.
 type script struct {
 	*Job
 	*Size
@@ -48,12 +47,12 @@ type script struct {
 	Clock           string // time limit as hours:minutes:seconds
 	Minutes, Notice int
 	Seconds         int // time limit
-	Limit           int // seconds until a command that is not signalled by the scheduler gets USR1
+	Limit           int // seconds after which a command that the scheduler does not signal gets SIGUSR1
 	SlotMiB         int64
 	Restarts        int
 }
 
-// Script returns the batch script of a job. Without a site file, known is false and the script has lines to edit.
+// Script returns the batch script of a job. known: there is a site file; without one the script has lines to edit.
 func (j *Job) Script(site *Site, known bool) ([]byte, error) {
 	s := script{
 		Job: j, Size: j.Size, Site: site, Note: oneLine(j.Note), Run: j.CommandLine(site), Srun: site.launcher() == "srun",
@@ -78,31 +77,31 @@ func (j *Job) Script(site *Site, known bool) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// CommandLine is the command of a job with its launcher, as bash reads it.
+// CommandLine returns the command of a job with its launcher, quoted for bash.
 func (j *Job) CommandLine(site *Site) string { return Line(j.Words(site)) }
 
-// Words are those of the command of a job with its launcher.
+// Words returns the words of the command of a job with its launcher.
 func (j *Job) Words(site *Site) []string {
 	launcher := j.launcher(site)
 	words := make([]string, 0, len(j.Before)+len(launcher)+len(j.Command))
 	return append(append(append(words, j.Before...), launcher...), j.Command...)
 }
 
-// launcher are the words that start the ranks.
+// launcher returns the words that start the ranks.
 func (j *Job) launcher(site *Site) []string {
 	switch {
-	case site.Name() == "flux" && j.Resumable: // of flux submit
+	case site.Name() == "flux" && j.Resumable: // flux submit queues it
 		return []string{"flux", "submit", fmt.Sprintf("--ntasks=%d", j.Size.Ranks)}
 	case site.Name() == "flux":
 		return []string{"flux", "run", fmt.Sprintf("--ntasks=%d", j.Size.Ranks)}
 	case site.launcher() == "srun":
-		// A rank that ends early must not end the others: with 1, status 75 of all would become 143.
+		// A rank that ends early must not end the others: with 1, status 75 would become 143.
 		return []string{"srun", "--mpi=" + cmp.Or(site.MPI, "pmix"), "--kill-on-bad-exit=0"}
 	}
 	return []string{"mpirun", "-n", fmt.Sprint(j.Size.Ranks)}
 }
 
-// edits are the lines of a script that a person has to look at where nothing is known about the machine.
+// edits are lines of a script that a user has to edit if there is no site file.
 func edits(scheduler string) []string {
 	list := []string{
 		"partition or queue, account and other options of the site, next to those above",
@@ -114,13 +113,13 @@ func edits(scheduler string) []string {
 	return list
 }
 
-// clock prints a time limit.
+// clock formats a time limit.
 func clock(d time.Duration) string {
 	s := int64(d / time.Second)
 	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// oneLine makes text safe for a comment.
+// oneLine replaces control characters, so that text is safe in a comment.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
@@ -130,8 +129,8 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// quote returns a word of bash that means text, whatever bytes it holds. The word itself has no control characters, so that
-// no part of it is at the start of a line, where a scheduler could take it for a directive.
+// quote returns one word of bash for any text. It does not contain control characters, so no part of it is at the start of a line, where a
+// scheduler could take it for a directive.
 func quote(text string) string {
 	plain, control := text != "", false
 	for i := range len(text) {
@@ -171,8 +170,8 @@ func Line(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// Split parts a line into words as a shell does: at blanks, with quotes and backslashes, and without any expansion. It is
-// the reverse of Line for words without control characters.
+// Split splits a line into words as a shell does: at blanks, with quotes and backslashes, but without expansions. It is the inverse of Line
+// for words without control characters.
 func Split(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -209,7 +208,7 @@ func Split(line string) ([]string, error) {
 	return words, nil
 }
 
-// quoted appends the text between the quotes that rest begins with; it returns their length.
+// quoted appends the text between the quotes at the begin of rest to word. It returns the length including the quotes.
 func quoted(rest string, word *strings.Builder) (int, error) {
 	for i := 1; i < len(rest); i++ {
 		switch {

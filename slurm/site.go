@@ -11,40 +11,40 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tomltree"
 )
 
-// SiteSchema is what a site file says it is.
+// SiteSchema is the value of schema in a site file.
 const SiteSchema = "coppice.site/1"
 
-// mostSite is how long a site file may be, bytes.
+// mostSite is the most bytes of a site file.
 const mostSite = 1 << 20
 
-// ErrSite is what every error about a site file is.
+// ErrSite is wrapped by every error about a site file.
 var ErrSite = errors.New("site")
 
-// Site is a machine as a site file describes it; zero values are what the file does not give.
+// Site describes a machine, as in a site file. Zero means that the file does not say.
 type Site struct {
-	Scheduler string // of Schedulers; "" is slurm
-	Launcher  string // srun or mpirun; "": the usual one of the scheduler
-	MPI       string // of srun --mpi; "" is pmix
+	Scheduler string // one of Schedulers; "": slurm
+	Launcher  string // srun or mpirun; "": the scheduler's usual one
+	MPI       string // value of srun --mpi; "": pmix
 
 	Partition string // or queue
 	Account   string
-	Options   []string // further directives, as --constraint=haswell
+	Options   []string // further directives, such as --constraint=haswell
 	Modules   []string // loaded before the command
 	Commands  []string // lines of bash before the command
-	Coppice   string   // path of the program on the nodes
+	Coppice   string   // path of coppice on the nodes
 
 	Cores     int     // of a node
-	Memory    float64 // of a node
-	Bandwidth float64 // of the file system, for one job
-	Rate      float64 // of the input, for one rank
+	Memory    float64 // GiB of a node
+	Bandwidth float64 // GB/s of the file system, for one job
+	Rate      float64 // MB/s of the input, for one rank
 	Growth    float64 // bytes of a result for each byte of the trace
 	MaxRanks  int     // of a job
-	MaxTime   int     // of a job
-	Notice    int     // between the signal and the limit
-	Requeue   *bool   // jobs may queue themselves again; true where not given
+	MaxTime   int     // minutes of a job
+	Notice    int     // seconds between the signal and the time limit
+	Requeue   *bool   // whether jobs may queue themselves again; nil: true
 }
 
-// siteKeys are what a site file may say. 0 and "" are as if the key were not there.
+// siteKeys are the keys of a site file. 0 and "" mean the same as a missing key.
 var siteKeys = []tomltree.Key[Site]{
 	tomltree.SchemaKey[Site](SiteSchema),
 	textKey("scheduler", strings.Join(Schedulers(), ", "), isScheduler, func(s *Site) *string { return &s.Scheduler }),
@@ -99,8 +99,7 @@ func numberKey[N int | float64](name string, least, most float64, at func(*Site)
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// ReadSite reads the text of a site file strictly: unknown keys and values that make no sense are errors, which name file,
-// line and key and are ErrSite.
+// ReadSite reads a site file strictly: unknown keys and invalid values are errors. They wrap ErrSite and name file, line and key.
 func ReadSite(name string, text []byte) (*Site, error) {
 	s := &Site{}
 	in, root, err := tomltree.Open(name, ErrSite, text, mostSite, 1<<12)
@@ -119,7 +118,7 @@ func ReadSite(name string, text []byte) (*Site, error) {
 	return s, nil
 }
 
-// Check looks at scheduler and launcher that did not come from a file.
+// Check checks a scheduler and launcher that did not come from a file.
 func (s *Site) Check() error {
 	switch {
 	case !isScheduler(s.Name()):
@@ -136,7 +135,7 @@ func isScheduler(name string) bool { return slices.Contains(Schedulers(), name) 
 
 func isLauncher(name string) bool { return name == "srun" || name == "mpirun" }
 
-// isName tells whether text can be in a directive of any scheduler as it is.
+// isName reports whether text can be used unquoted in directives of all schedulers.
 func isName(text string) bool {
 	return text != "" && text[0] != '-' && !strings.ContainsFunc(text, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune("._+:@%/-", r)
@@ -165,7 +164,7 @@ func (s *Site) launcher() string {
 	return "mpirun"
 }
 
-// notice is how long before its limit a job gets the signal to stop.
+// notice returns how long before its time limit a job is signalled to stop.
 func (s *Site) notice() time.Duration {
 	if s.Notice == 0 {
 		return 3 * time.Minute

@@ -9,86 +9,86 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
-// Constants of the formula. Memory is that of a rank.
+// Constants of Fit. Memory is that of one rank.
 const (
-	// DefaultRate is how many bytes of a trace one rank goes through in a second. One processor took 13 to 25 MB/s of Score-P
-	// archives of 2 to 6 MB that hold 12 to 15 bytes an event, and less of denser ones; docs/slurm.md tells more.
+	// DefaultRate is how many bytes of a trace one rank analyses in a second. One processor took 13 to 25 MB/s of Score-P archives of 2 to
+	// 6 MB with 12 to 15 bytes an event, less of denser ones; see docs/slurm.md.
 	DefaultRate = 10e6
-	// DefaultBandwidth is what a parallel file system gives one job, bytes/s.
+	// DefaultBandwidth is what a parallel file system gives one job, in bytes/s.
 	DefaultBandwidth = 20e9
-	// DefaultGoal is the time that the ranks are chosen for.
+	// DefaultGoal is the time in which the job should be done.
 	DefaultGoal = 15 * time.Minute
 
 	baseMemory  = 128 << 20 // runtime, MPI library, buffers
 	unitMemory  = 256 << 20 // chunk buffers, pages and the graph of the location in progress
-	storeMemory = 512 << 20 // segments that stay in memory
-	ownShare    = 0.8       // of what the job asks for; the rest is the MPI library's and the page cache's
-	nodeShare   = 0.9       // of a node's memory for jobs
-	busy        = 0.7       // of the time, with uneven locations and exchange
-	uneven      = 1.25      // ranks for each even share of the longest location
-	reserve     = 1.5       // of the computed time
+	storeMemory = 512 << 20 // segments kept in memory
+	ownShare    = 0.8       // share of requested memory for the job; the rest is for the MPI library and the page cache
+	nodeShare   = 0.9       // share of a node's memory for jobs
+	busy        = 0.7       // share of time; the rest is lost by uneven locations and communication
+	uneven      = 1.25      // factor: ranks may exceed bytes / longest location by it
+	reserve     = 1.5       // factor of the computed time
 	leastTime   = 10 * time.Minute
-	startTime   = 5 * time.Minute // of a large job; also the step that times are rounded up to
+	startTime   = 5 * time.Minute // of a large job; times are also rounded up to a multiple of it
 	mostRanks   = 1 << 24
 )
 
-// Work is what a job has to do.
+// Work is the work of a job.
 type Work struct {
-	Bytes       uint64  // to go through
-	Locations   int     // independent parts; 0 is one
-	Largest     uint64  // bytes of the largest of them
-	Sequential  float64 // share of a location that one rank alone can do, 0 to 1; 0 means 1
-	Definitions int64   // bytes in memory on each rank
-	Least       int64   // memory of a rank without which the job refuses to start, bytes; 0: not known
-	Rate        float64 // bytes/s of a rank; 0 means that of the site, else DefaultRate
+	Bytes       uint64  // to read
+	Locations   int     // independent parts; 0: one
+	Largest     uint64  // bytes of the largest part
+	Sequential  float64 // share of a location's work that only one rank can do, 0 to 1; 0 means 1
+	Definitions int64   // bytes of definitions in the memory of each rank
+	Least       int64   // bytes of memory of a rank without which the job refuses to start; 0: not known
+	Rate        float64 // bytes/s of a rank; 0: the site's, else DefaultRate
 	Result      uint64  // bytes of the result; 0: not known
-	Segments    uint64  // bytes of its parts before they are one file; 0: as many as the result
-	OneRank     bool    // the work cannot be shared out
+	Segments    uint64  // bytes of the parts of the result before they are merged into one file; 0: as many as Result
+	OneRank     bool    // the work cannot be shared by ranks
 }
 
-// Bound is a limit of the number of ranks.
+// Bound is a limit on the number of ranks.
 type Bound struct {
 	Name  string `json:"name"`
 	Ranks int    `json:"ranks"`
 	Why   string `json:"why"`
 }
 
-// Size is what a job asks for.
+// Size is what a job requests.
 type Size struct {
 	Ranks        int           `json:"ranks"`
 	Parts        int           `json:"parts"` // independent parts of the work
-	Nodes        int           `json:"nodes"` // 0: not known, the cores of a node are not
+	Nodes        int           `json:"nodes"` // 0: not known, because the cores of a node are not
 	RanksPerNode int           `json:"ranks_per_node"`
-	Memory       int64         `json:"memory_per_rank"` // bytes of --mem
-	Slot         int64         `json:"slot_per_rank"`   // bytes that the job asks for
-	Disk         uint64        `json:"disk"`            // bytes next to the input, at most, 0: not known
+	Memory       int64         `json:"memory_per_rank"` // bytes for --mem
+	Slot         int64         `json:"slot_per_rank"`   // bytes to request
+	Disk         uint64        `json:"disk"`            // most bytes next to the input; 0: not known
 	Result       uint64        `json:"-"`               // bytes of the result, 0: not known
 	Time         time.Duration `json:"-"`
-	Computed     time.Duration `json:"-"` // without reserve
+	Computed     time.Duration `json:"-"` // without the reserve
 	Rate         float64       `json:"bytes_per_second_per_rank"`
-	Bounds       []Bound       `json:"bounds"` // of the ranks, in the order of the formula
+	Bounds       []Bound       `json:"bounds"` // in the order of Fit's formula
 	Decided      string        `json:"decided"`
-	PerNode      string        `json:"ranks_per_node_decided"` // cores, memory, or "" without nodes
+	PerNode      string        `json:"ranks_per_node_decided"` // what limits it: cores, memory, or "" without nodes
 	TimeBound    string        `json:"time_decided"`
 	MemoryBound  string        `json:"memory_decided"`
-	Unfit        string        `json:"unfit,omitempty"` // why the job cannot run there, "": it can
+	Unfit        string        `json:"unfit,omitempty"` // why the job cannot run on the site; "": it can
 }
 
-// Fit computes what work takes on a site so that it is done within goal, as far as its bounds allow:
+// Fit computes the size of a job so that it takes at most goal, as far as its bounds allow:
 //
 //	W_cpu = ceil(B / (r goal 0.7))           enough ranks for the goal
-//	W_bal = max(1, floor(1.25 B / (s B1)))   more would wait for the longest location
-//	W_io  = floor(bandwidth / r)             more would wait for the file system
+//	W_bal = max(1, floor(1.25 B / (s B1)))   more ranks would wait for the longest location
+//	W_io  = floor(bandwidth / r)             more ranks would wait for the file system
 //	W     = min(W_cpu, W_bal, W_io, P, site's limit), at least 1
 //	mem   = max(128 MiB + D + 256 MiB, least) + 512 MiB
 //	slot  = mem / 0.8
 //	nodes = ceil(W / min(cores, floor(0.9 node / slot)))
-//	disk  = 2 S
+//	disk  = S + segments
 //	time  = 1.5 max(B/W, s B1)/r + 5 min, rounded up to 5 min, at least 10 min
 //
-// of B bytes in P locations, the largest with B1, D bytes of definitions, S of the result, r bytes/s a rank and s the part of
-// a location that one rank alone can do. Least is what the job itself says it needs; it counts the events of the largest
-// location.
+// for B bytes in P locations, of which the largest has B1, D bytes of definitions, S bytes of result, r bytes/s of a rank, and s the share
+// of a location that only one rank can process. segments is S if it is not known. least is what the job itself requires for the events of
+// the largest location.
 func Fit(w *Work, site *Site, goal time.Duration) *Size {
 	z := &Size{Rate: rateOf(w, site), Parts: max(w.Locations, 1)}
 	z.ranks(w, site, goal)
@@ -112,7 +112,7 @@ func rateOf(w *Work, site *Site) float64 {
 	return DefaultRate
 }
 
-// alone is what the largest location leaves to one rank, bytes.
+// alone returns the bytes of the largest location that only one rank can process.
 func (w *Work) alone() float64 {
 	s := w.Sequential
 	if s <= 0 || s > 1 {
@@ -128,7 +128,7 @@ func bandwidthOf(site *Site) float64 {
 	return DefaultBandwidth
 }
 
-// ranks chooses the least of the bounds.
+// ranks chooses the smallest bound.
 func (z *Size) ranks(w *Work, site *Site, goal time.Duration) {
 	bytes := float64(w.Bytes)
 	add := func(name string, ranks float64, why string) {
@@ -163,7 +163,7 @@ func (z *Size) memory(w *Work) {
 	z.setMemory(need + storeMemory)
 }
 
-// SetMemory replaces the memory of a rank. Call Place afterwards.
+// SetMemory replaces the memory of a rank, in bytes. Call Place afterwards.
 func (z *Size) SetMemory(bytes int64) {
 	z.setMemory(bytes)
 	z.MemoryBound = "flag --mem"
@@ -177,7 +177,7 @@ func (z *Size) setMemory(bytes int64) {
 
 func roundUp(n, step int64) int64 { return (n + step - 1) / step * step }
 
-// Place puts the ranks on nodes: on so many, or, with 0, on as few as take them, where the site says what a node is.
+// Place distributes the ranks over this many nodes; 0: over as few as possible, if the site describes its nodes.
 func (z *Size) Place(site *Site, nodes int) {
 	z.Nodes, z.RanksPerNode, z.PerNode, z.Unfit = 0, 0, "", ""
 	most := z.perNode(site)
@@ -194,7 +194,7 @@ func (z *Size) Place(site *Site, nodes int) {
 	}
 }
 
-// perNode returns how many ranks a node takes, 0 where that is not known.
+// perNode returns how many ranks fit on a node, 0 if it is not known.
 func (z *Size) perNode(site *Site) int {
 	if site.Cores == 0 {
 		return 0
@@ -234,7 +234,7 @@ func (z *Size) time(w *Work, site *Site) {
 	z.Time, z.TimeBound = t, what
 }
 
-// Binary prints bytes in binary units, as memory is sold.
+// Binary formats bytes in binary units.
 func Binary(n int64) string {
 	if n < 1<<30 {
 		return fmt.Sprintf("%d MiB", n>>20)
