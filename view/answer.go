@@ -38,13 +38,13 @@ import (
 // Schema names the form of the answers.
 const Schema = "coppice.view/1"
 
-// raw is an answer that is not JSON, asset one whose type is set.
+// raw is an answer that is not JSON, asset one whose type is set already.
 type (
 	raw   []byte
 	asset []byte
 )
 
-// problem is an error with its status.
+// problem is an error with an HTTP status.
 type problem struct {
 	status  int
 	failure Failure
@@ -55,20 +55,20 @@ func (p *problem) Error() string {
 	return fmt.Sprintf("%s: %s: %s. %s", f.What, f.Where, f.Why, f.Do)
 }
 
-// errAnswered says that the request has its answer.
+// errAnswered says that the response has been written.
 var errAnswered = errors.New("answered")
 
-// bad is an error about a parameter.
+// bad returns an error about a parameter.
 func bad(where, why, do string) error {
 	return &problem{http.StatusBadRequest, Failure{What: "wrong parameter", Where: where, Why: why, Do: do}}
 }
 
-// missing is an error about something that does not exist.
+// missing returns an error about something that does not exist.
 func missing(where string) error {
 	return &problem{http.StatusNotFound, Failure{What: "not found", Where: clip(where), Why: "there is no such thing", Do: "See docs/viewer.md for what there is"}}
 }
 
-// problemOf gives an error of the packages below its status and words.
+// problemOf returns an error of lower packages with a status and an explanation.
 func problemOf(err error, where string) *problem {
 	var p *problem
 	switch {
@@ -88,7 +88,7 @@ func problemOf(err error, where string) *problem {
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errAnswered) || errors.Is(err, context.Canceled) {
-		return // the client has its answer, or is gone
+		return // already answered, or the client has closed the connection
 	}
 	p := problemOf(err, clip(r.URL.Path))
 	w.Header().Set("Cache-Control", "no-store")
@@ -104,12 +104,12 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	deadline(w, s.turns.stall)
 	w.WriteHeader(p.status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(b) // a client that is gone needs no answer
+		_, _ = w.Write(b) // the client may have closed the connection
 	}
 }
 
-// marshal makes JSON whose texts can be shown: control characters, and those that turn around the text next to them, are
-// U+FFFD there. Names in traces may have both.
+// marshal encodes JSON. In texts it replaces control characters, and those that change the direction of text, by U+FFFD: names in traces
+// may have both.
 func marshal(v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -121,7 +121,7 @@ func marshal(v any) ([]byte, error) {
 	for i, n := 0, 0; i < len(b); i += n {
 		bad := false
 		switch {
-		case b[i] == '\\' && b[i+1] == 'u': // of control characters, and of <, > and &
+		case b[i] == '\\' && b[i+1] == 'u': // control characters, and <, > and &
 			n = len(`\u0000`)
 			c, err := strconv.ParseUint(string(b[i+2:i+n]), 16, 32)
 			bad = err == nil && unicode.IsControl(rune(c))
@@ -146,7 +146,7 @@ func marshal(v any) ([]byte, error) {
 	return append(out, b[done:]...), nil
 }
 
-// answer sends what an endpoint returned, compressed where the client can read that. An error is not sent yet.
+// answer sends what an endpoint returned, compressed if the client accepts that. It does not send errors.
 func (t *turn) answer(r *http.Request, v any) error {
 	h := t.w.Header()
 	var b []byte
@@ -174,15 +174,15 @@ func (t *turn) answer(r *http.Request, v any) error {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(b)))
 	if r.Method != http.MethodHead {
-		_, _ = t.send(b) // a client that is gone needs no answer
+		_, _ = t.send(b) // the client may have closed the connection
 	}
 	return nil
 }
 
-// leastCompressed is the size in bytes from which compression pays.
+// leastCompressed is the size in bytes from which answers are compressed.
 const leastCompressed = 1024
 
-// compressors are the gzip writers of the process.
+// compressors are gzip writers for reuse.
 var compressors = sync.Pool{New: func() any {
 	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
@@ -191,7 +191,7 @@ var compressors = sync.Pool{New: func() any {
 	return z
 }}
 
-// fast is the zstd encoder of the process, which several goroutines may use: half the time of gzip for tiles.
+// fast returns the zstd encoder, which is safe for concurrent use. It takes half the time of gzip for tiles.
 var fast = sync.OnceValue(func() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 	if err != nil {
@@ -200,7 +200,7 @@ var fast = sync.OnceValue(func() *zstd.Encoder {
 	return e
 })
 
-// compress returns b as the client can read it, and the name of the encoding, "" for none.
+// compress returns b in an encoding that the client accepts, and the name of the encoding, "" for none.
 func compress(accept string, b []byte) ([]byte, string) {
 	switch {
 	case len(b) < leastCompressed:
@@ -218,7 +218,7 @@ func compress(accept string, b []byte) ([]byte, string) {
 	return b, ""
 }
 
-// accepts looks for an encoding in Accept-Encoding.
+// accepts reports whether Accept-Encoding has an encoding.
 func accepts(header, encoding string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, q, _ := strings.Cut(strings.TrimSpace(part), ";")
@@ -230,7 +230,7 @@ func accepts(header, encoding string) bool {
 	return false
 }
 
-// hashAssets returns the validators of the files of the page.
+// hashAssets returns the ETags of the files of the page.
 func hashAssets(files fs.FS) (map[string]string, error) {
 	tags := map[string]string{}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -245,7 +245,7 @@ func hashAssets(files fs.FS) (map[string]string, error) {
 	return tags, err
 }
 
-// assetTypes are the media types of the page's files, whatever the machine has installed.
+// assetTypes are the media types of the page's files, independent of the machine's configuration.
 var assetTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".mjs": "text/javascript; charset=utf-8", ".svg": "image/svg+xml", ".json": "application/json", ".png": "image/png",
@@ -273,16 +273,16 @@ func (s *Server) serveAsset(w http.ResponseWriter, r *http.Request, name string)
 	})
 }
 
-// mostArrow is how many rows one stream has at most.
+// mostArrow is the most rows of a stream.
 const mostArrow = 1_000_000
 
-// stream is an answer that is written while it is read.
+// stream is an answer that is written while it is computed.
 type stream struct {
 	mediaType string
 	write     func(w io.Writer) error
 }
 
-// getArrow answers api/arrow: it counts the rows; what it returns reads them.
+// getArrow answers api/arrow. It counts the rows; the stream that it returns reads them.
 func getArrow(ctx context.Context, p *params) (any, error) {
 	table, o, most := p.choice("table", export.Tables()...), p.window(), p.limit(mostArrow, mostArrow)
 	if p.err != nil {
@@ -321,7 +321,7 @@ func getArrow(ctx context.Context, p *params) (any, error) {
 	}}, nil
 }
 
-// stream sends a stream. An error after its first bytes breaks the connection, so that nobody takes a part for all.
+// stream sends a stream. After an error it closes the connection, so that the client does not take a part for the whole.
 func (t *turn) stream(r *http.Request, x stream) error {
 	if r.Method == http.MethodHead {
 		t.w.Header().Set("Content-Type", x.mediaType)
@@ -339,7 +339,7 @@ func (t *turn) stream(r *http.Request, x stream) error {
 	return err
 }
 
-// begun counts what was written of an answer, and gives it its type. While the reader takes it, others have their turns.
+// begun writes an answer in chunks and counts its bytes. While the client reads a chunk, other requests have their turns.
 type begun struct {
 	t         *turn
 	ctx       context.Context
@@ -359,45 +359,46 @@ func (b *begun) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Bounds of what is in progress. All that answers takes its turn from turns; nothing else does.
+// Limits of requests in progress.
 const (
-	maxWaiting  = 256              // requests that wait for their turn; more are refused
-	chunkBytes  = 64 << 10         // of an answer, written at a time
-	leastHeld   = 256 << 10        // what an answer counts for at least: its connection and goroutine
-	streamHeld  = 16 << 20         // and one that is written while it is read: export.GroupRows rows, twice
-	sendBytes   = 64 << 20         // Options.SendBytes where it is 0
-	stallTime   = 30 * time.Second // a reader that does not take a chunk within it loses its answer
-	pressedTime = time.Second      // the same where other answers find no room
+	maxWaiting  = 256              // requests that wait for a turn; further ones are refused
+	chunkBytes  = 64 << 10         // bytes of an answer that are written at a time
+	leastHeld   = 256 << 10        // least bytes that an answer counts: its connection and goroutine
+	streamHeld  = 16 << 20         // bytes that a stream counts: twice export.GroupRows rows
+	sendBytes   = 64 << 20         // default of Options.SendBytes
+	stallTime   = 30 * time.Second // a client that does not take a chunk for so long loses its answer
+	pressedTime = time.Second      // the same if other answers need the room
 )
 
-// share is what one remote address may have of a bound, so that others find the rest.
+// share is the part of a limit that one remote address may use, so that others have the rest.
 func share[T int | int64](n T) T { return n / 4 * 3 }
 
-// turns says who computes and who is sent to. As many requests compute as there are turns. They go around among the
-// addresses that ask, at each to the request that waits longest. Nobody holds a turn while a reader is waited for. What waits for its
-// reader is bounded in bytes: where an answer finds no room, the one goes whose reader did not take anything for longest,
-// and pressedTime at least. Without one like that, the new answer is status 503.
+// turns schedules requests. As many compute at a time as there are turns. The addresses that ask get turns in rotation, each for its
+// request that has waited longest. A request does not hold its turn while its client reads.
+//
+// The bytes of answers that clients are reading are limited. If there is no room for a new answer, the answer whose client has taken
+// nothing for longest is dropped, if that is at least pressedTime. Otherwise the new answer is status 503.
 type turns struct {
 	stall, pressed time.Duration
-	bytes          int64 // bound of sending
+	bytes          int64 // most bytes of sending
 
 	mu      sync.Mutex
 	free    int
 	queue   []*turn           // oldest first
-	last    map[string]uint64 // number of the turn that an address got last; lost where too many asked
+	last    map[string]uint64 // number of the last turn of each address; forgotten if there are too many addresses
 	given   uint64
 	sending map[*turn]struct{}
 }
 
-// turn is a request on its way through turns; mu of turns guards it.
+// turn is a request that turns schedules. It is guarded by mu of turns.
 type turn struct {
 	of      *turns
 	address string
 	w       http.ResponseWriter
-	ready   chan struct{} // gets one value with each turn
-	has     bool          // it is its turn
-	held    int64         // bytes, in sending
-	since   time.Time     // when the chunk was written that the reader has not taken; zero: there is none
+	ready   chan struct{} // gets a value with each turn
+	has     bool          // it holds a turn
+	held    int64         // its bytes in sending
+	since   time.Time     // when the chunk that the client has not taken yet was written; zero: there is none
 }
 
 func newTurns(n int, bytes int64) *turns {
@@ -410,12 +411,12 @@ func newTurns(n int, bytes int64) *turns {
 	}
 }
 
-// busy is the error of requests that had better come again.
+// busy returns the error of a request that the client should repeat later.
 func busy(where, why string) error {
 	return &problem{http.StatusServiceUnavailable, Failure{What: "too many requests at a time", Where: where, Why: why, Do: "Ask again in a second"}}
 }
 
-// take waits for the turn of a request. end gives it back.
+// take waits until the request gets a turn. end returns it.
 func (s *turns) take(w http.ResponseWriter, r *http.Request) (*turn, error) {
 	t := &turn{of: s, address: r.RemoteAddr, w: w, ready: make(chan struct{}, 1)}
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
@@ -424,7 +425,7 @@ func (s *turns) take(w http.ResponseWriter, r *http.Request) (*turn, error) {
 	return t, t.wait(r.Context(), maxWaiting)
 }
 
-// wait waits for a turn after at most so many others.
+// wait waits for a turn, unless most others wait already.
 func (t *turn) wait(ctx context.Context, most int) error {
 	s := t.of
 	s.mu.Lock()
@@ -459,7 +460,7 @@ func (t *turn) wait(ctx context.Context, most int) error {
 	return ctx.Err()
 }
 
-// give hands out free turns.
+// give gives out free turns.
 func (s *turns) give() {
 	for s.free > 0 && len(s.queue) > 0 {
 		k := 0
@@ -480,7 +481,7 @@ func (s *turns) give() {
 	}
 }
 
-// put gives the turn back, if t has it.
+// put returns the turn, if t has it.
 func (t *turn) put() {
 	if !t.has {
 		return
@@ -490,7 +491,7 @@ func (t *turn) put() {
 	t.of.give()
 }
 
-// end gives back all that t has.
+// end returns the turn and the bytes of t.
 func (t *turn) end() {
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()
@@ -498,7 +499,7 @@ func (t *turn) end() {
 	delete(t.of.sending, t)
 }
 
-// hold finds room for an answer that is sent. It leaves as much free, for smaller ones.
+// hold reserves room for an answer. As much again must stay free, for smaller answers.
 func (t *turn) hold(bytes int64) error {
 	s := t.of
 	s.mu.Lock()
@@ -530,7 +531,7 @@ func (t *turn) hold(bytes int64) error {
 				return busy(t.address, fmt.Sprintf("answers of %d bytes wait for their readers", held))
 			}
 			delete(s.sending, oldest)
-			_ = http.NewResponseController(oldest.w).SetWriteDeadline(time.Unix(1, 0)) // its write ends now
+			_ = http.NewResponseController(oldest.w).SetWriteDeadline(time.Unix(1, 0)) // ends its write now
 		}
 	}
 	t.held = bytes
@@ -538,7 +539,7 @@ func (t *turn) hold(bytes int64) error {
 	return nil
 }
 
-// send writes b while others have their turns. The reader has stallTime for each chunk.
+// send writes b. Other requests have their turns meanwhile. The client has stallTime for each chunk.
 func (t *turn) send(b []byte) (n int, err error) {
 	s := t.of
 	for len(b) > 0 && err == nil {
@@ -563,7 +564,7 @@ func (t *turn) send(b []byte) (n int, err error) {
 	return n, err
 }
 
-// deadline bounds the next writes of an answer; a writer without connection needs none.
+// deadline sets the time limit of the next write. Writers without a connection do not have one.
 func deadline(w http.ResponseWriter, d time.Duration) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d))
 }

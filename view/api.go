@@ -56,7 +56,7 @@ type Error struct {
 	Error Failure `json:"error"`
 }
 
-// Failure says what went wrong, where, why, and what to do.
+// Failure explains an error: what went wrong, where, why, and what to do.
 type Failure struct {
 	What  string `json:"what"`
 	Where string `json:"where"`
@@ -64,26 +64,25 @@ type Failure struct {
 	Do    string `json:"do"`
 }
 
-// Meta is the answer of api/meta: what a client needs before anything else. Cost: the definitions, whatever the
-// number of events.
+// Meta is the answer of api/meta: what a client needs first. Its cost depends on the definitions, not on the number of events.
 type Meta struct {
 	Schema  string            `json:"schema"`  // coppice.view/1
 	Version string            `json:"version"` // for v=: of the files and of this interface
-	Tool    string            `json:"tool"`    // version of coppice
-	Runs    []RunMeta         `json:"runs"`    // the run and, if given, the one to compare it with, predicted or measured
+	Tool    string            `json:"tool"`    // for v=; changes with the files and with this interface
+	Runs    []RunMeta         `json:"runs"`    // the run and, if there is one, the run to compare with
 	Classes []string          `json:"classes"` // words of the classes of time, of the states of the first run that are in them: the 8 of tiles in the order of their planes, then kernels, transfers and calls for devices, "" where there are none, which tiles have as own code
-	Words   map[string]string `json:"words"`   // of the items of sums, and of idle states, by their names
+	Words   map[string]string `json:"words"`   // of the items of sums and of idle states, by name
 	Limits  Limits            `json:"limits"`
 }
 
-// Limits are bounds of answers.
+// Limits are limits of answers.
 type Limits struct {
 	TileBins    int `json:"tile_bins"`    // 512
 	TileRows    int `json:"tile_rows"`    // 64
-	TileSpans   int `json:"tile_spans"`   // 4096: calls of a tile up to which they are listed
+	TileSpans   int `json:"tile_spans"`   // most calls of a tile that are listed: 4096
 	Messages    int `json:"messages"`     // 2000
 	Matrix      int `json:"matrix"`       // 256
-	Columns     int `json:"columns"`      // 1000: of the profile of ranks
+	Columns     int `json:"columns"`      // 1000: columns of the profile of ranks
 	CounterBins int `json:"counter_bins"` // 2048
 }
 
@@ -92,35 +91,35 @@ type RunMeta struct {
 	Name       string `json:"name"` // of the file
 	ID         string `json:"id"`   // 32 hexadecimal digits
 	Bytes      int64  `json:"bytes"`
-	Resolution uint64 `json:"resolution"` // ticks a second; 0: the trace does not tell
+	Resolution uint64 `json:"resolution"` // ticks a second; 0: not known
 	First      uint64 `json:"first"`      // first event, ticks
 	Last       uint64 `json:"last"`       // last event
 	ExactTimes bool   `json:"exact_times"`
-	Rows       bool   `json:"rows"`    // of events; false: analyzed with --events none, most endpoints answer 422
+	Rows       bool   `json:"rows"`    // there are rows of events; false: analyzed with --events none, most endpoints answer 422
 	Partial    bool   `json:"partial"` // damage was found in the input
-	Damage     string `json:"damage"`  // in words, "" if none
+	Damage     string `json:"damage"`  // described, "" if there is none
 
-	PredictedFrom string `json:"predicted_from"` // ID of the run that this one was predicted from; "": it was measured
+	PredictedFrom string `json:"predicted_from"` // ID of the run that this one was predicted from; "": measured
 
 	Processes int    `json:"processes"`
 	Locations int    `json:"locations"` // rows of the timeline
-	Recorders int    `json:"recorders"` // of metrics, of them
+	Recorders int    `json:"recorders"` // how many of them record metrics
 	Events    uint64 `json:"events"`    // of the input
 
-	// Scale is the exponent of the coarsest bins: a tile of zoom 0 has 512 bins of 2^scale ticks from tick 0 on, and
-	// holds the whole run. Zoom z has bins of 2^(scale-z) ticks; scale is also the deepest zoom.
+	// Scale is the exponent of the coarsest bins: a tile of zoom 0 has 512 bins of 2^scale ticks from tick 0 on and contains the whole run.
+	// Zoom z has bins of 2^(scale-z) ticks. Scale is also the deepest zoom.
 	Scale int `json:"scale"`
-	// Groups are the sizes of row groups there are: 1, and 16, 256, 4096, ... locations as far as the file has them.
+	// Groups are the sizes of row groups in the file: 1, 16, 256, 4096, ... locations.
 	Groups []int `json:"groups"`
 
 	Regions    []Region   `json:"regions"`
 	Counters   []Counter  `json:"counters"`
 	Topologies []Topology `json:"topologies"` // the first 8 Cartesian ones
 	Intervals  int        `json:"intervals"`  // nodes of the interval tree, the whole program included
-	Classes    int        `json:"classes"`    // classes of processes, 0: not computed
-	Files      bool       `json:"files"`      // the trace names files, or handles of them
+	Classes    int        `json:"classes"`    // classes of processes; 0: not computed
+	Files      bool       `json:"files"`      // the trace names files or file handles
 	Waits      bool       `json:"waits"`      // wait states are known
-	Critical   bool       `json:"critical"`   // and the critical path
+	Critical   bool       `json:"critical"`   // the critical path is known too
 }
 
 // Topology is a Cartesian topology of processes.
@@ -131,17 +130,17 @@ type Topology struct {
 
 // Dimension is a direction of a topology.
 type Dimension struct {
-	Name string `json:"name"` // "" where the trace does not tell
-	Size uint32 `json:"size"` // coordinates there are
+	Name string `json:"name"` // "" if not known
+	Size uint32 `json:"size"` // number of coordinates
 }
 
 // Region is a function or another part of the program.
 type Region struct {
 	Ref   uint32 `json:"ref"` // reference in the trace
 	Name  string `json:"name"`
-	File  string `json:"file"`  // "" where the trace does not tell
+	File  string `json:"file"`  // "" if not known
 	Line  uint32 `json:"line"`  // 0: not known
-	Class int    `json:"class"` // index into Meta.Classes; in tiles own code is 0 for all that are not a class of tiles
+	Class int    `json:"class"` // index into Meta.Classes; tiles count classes that they do not have as own code (0)
 }
 
 // Counter is a metric.
@@ -150,7 +149,7 @@ type Counter struct {
 	Name        string `json:"name"`
 	Unit        string `json:"unit"`
 	Description string `json:"description"`
-	Cumulative  bool   `json:"cumulative"` // values accumulate: the slope is what to draw
+	Cumulative  bool   `json:"cumulative"` // values accumulate: draw their slope
 	Signed      bool   `json:"signed"`
 	Float       bool   `json:"float"`
 }
@@ -159,7 +158,7 @@ type Counter struct {
 type Locations struct {
 	From uint64       `json:"from"`
 	List []Location   `json:"list"`
-	Lost []table.Lost `json:"lost"` // whose first and last event cannot be read
+	Lost []table.Lost `json:"lost"` // locations whose first and last event cannot be read
 }
 
 // Location is a row of the timeline.
@@ -169,13 +168,13 @@ type Location struct {
 	Thread   uint32     `json:"thread"`
 	Name     string     `json:"name"`
 	Group    string     `json:"group"` // name of the process
-	Node     string     `json:"node"`  // name of the machine, "" where not known
+	Node     string     `json:"node"`  // name of the machine, "" if not known
 	Type     string     `json:"type"`  // cpu, accelerator, metric, other
-	Class    int        `json:"class"` // of its process (api/classes), -1: none, -2: cannot be read
+	Class    int        `json:"class"` // of its process (api/classes); -1: none, -2: cannot be read
 	Events   uint64     `json:"events"`
-	Places   [][]uint32 `json:"places"`  // coordinates of its process in each of RunMeta.Topologies, empty: none
-	Counter  int        `json:"counter"` // of the first reading of a recorder of metrics, by its ID; -1: none; in api/locations alone
-	First    uint64     `json:"first"`   // tick of the first event; in api/locations alone, as last; both 0 where they are lost
+	Places   [][]uint32 `json:"places"`  // coordinates of its process in each of RunMeta.Topologies; empty: none
+	Counter  int        `json:"counter"` // of a recorder of metrics: ID of its first reading's counter; -1: none. Only in api/locations
+	First    uint64     `json:"first"`   // tick of the first event; like Last only in api/locations; both 0 if they cannot be read
 	Last     uint64     `json:"last"`
 }
 
@@ -215,25 +214,25 @@ type Location struct {
 // exact, and serve where a span is thinner than a pixel. What shares and gap leave of 255 is idle: not started, ended, or a device
 // or thread without work. Cost: 64 descents, then sequential reads.
 
-// Stats is the answer of api/stats?t=A..B&ranks=SET&exact=1: the statistics of a window. exact=1 reads the calls at the
-// borders, and makes plain numbers of all bounds but those of Bytes, which a window around the whole run has exactly; without exact=1 or 0 at most 256 locations are read so.
+// Stats is the answer of api/stats?t=A..B&ranks=SET&exact=1: statistics of a window. With exact=1 calls at the borders are read, so all
+// bounds become plain numbers, except for those of Bytes in a part of the run. Without exact=0 or 1, up to 256 locations are read exactly.
 type Stats struct {
 	Ranks     string        `json:"ranks"`
 	Begin     uint64        `json:"begin"`
 	End       uint64        `json:"end"`
-	Processes uint64        `json:"processes"` // that live in the window
-	Time      uint64        `json:"time"`      // of all their locations but recorders of metrics, between the first and the last event: shares of functions are of it
+	Processes uint64        `json:"processes"` // alive in the window
+	Time      uint64        `json:"time"`      // 100 % of the functions' times: of all locations except recorders of metrics, first to last event
 	Exact     bool          `json:"exact"`
 	Items     []ItemSum     `json:"items"`     // those that are not 0: time, mpi, cpu, p2p, ... (docs/metrics.md)
-	Note      string        `json:"note"`      // what CPU time has as well, "" for nothing
+	Note      string        `json:"note"`      // what CPU time also includes, "" for nothing
 	Functions []FunctionSum `json:"functions"` // by falling exclusive time, at most max (default 200)
 	More      int           `json:"more"`      // functions left out
 	Lost      []table.Lost  `json:"lost"`      // locations left out
 	Cost      Cost          `json:"cost"`
 }
 
-// Bounds is a number that lies between two others: exact numbers are plain JSON numbers, others
-// {"lower":..,"upper":..,"about":..}, about being the best guess.
+// Bounds is a number that is not known exactly. An exact number is a plain JSON number, another {"lower":..,"upper":..,"about":..}; about
+// is the best estimate.
 type Bounds results.Limits
 
 // MarshalJSON writes a number, or an object with the bounds.
@@ -244,7 +243,7 @@ func (b Bounds) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{"lower":%d,"upper":%d,"about":%d}`, b.Lower, b.Upper, b.About), nil
 }
 
-// ItemSum is a component of the window: ticks, calls or bytes, by the item.
+// ItemSum is a component in the window. The item decides whether it is ticks, calls or bytes.
 type ItemSum struct {
 	Item string   `json:"item"`
 	Unit string   `json:"unit"` // ticks, count, bytes
@@ -259,22 +258,22 @@ type Extreme struct {
 	Rank  uint32 `json:"rank"`
 }
 
-// FunctionSum is what a region did in the window.
+// FunctionSum is the sum over a region's calls in the window.
 type FunctionSum struct {
 	Region    int    `json:"region"`
 	Name      string `json:"name"`
 	Calls     Bounds `json:"calls"` // that begin in the window
 	Inclusive Bounds `json:"inclusive"`
 	Exclusive Bounds `json:"exclusive"`
-	Bytes     Bounds `json:"bytes"` // bounds in exact windows too, but for those around the whole run: the file keeps them by bins of time
+	Bytes     Bounds `json:"bytes"` // bounds unless the window is the whole run: the file has them by bins of time
 }
 
-// Cost is what an answer took; the header Server-Timing has its time.
+// Cost is what an answer needed. The header Server-Timing has its time.
 type Cost struct {
 	PageReads uint64 `json:"page_reads"`
 }
 
-// At is the answer of api/at?loc=L&t=T or api/at?loc=L&n=N (a call; t is then its begin): everything about a point.
+// At is the answer of api/at?loc=L&t=T or api/at?loc=L&n=N (a call; t is then its begin): all about a point of the timeline.
 type At struct {
 	Location Location    `json:"location"`
 	T        uint64      `json:"t"`
@@ -283,10 +282,10 @@ type At struct {
 	Message  []Message   `json:"messages"` // of the innermost call, at most 64
 	Coll     *Collective `json:"collective"`
 	IO       *FileOp     `json:"io"`
-	Waits    []Wait      `json:"waits"` // open at t, or of the innermost call
+	Waits    []Wait      `json:"waits"` // open at t, or in the innermost call
 	Critical *Piece      `json:"critical"`
 	Interval []Execution `json:"intervals"` // open at t, outermost first
-	Previous *uint64     `json:"previous"`  // row number of the call that begins before the innermost one, null: none
+	Previous *uint64     `json:"previous"`  // row number of the call that begins before the innermost one; null: none
 	Next     *uint64     `json:"next"`
 }
 
@@ -300,8 +299,8 @@ type Call struct {
 	Name      string `json:"name"`
 	Depth     uint32 `json:"depth"`
 	Class     int    `json:"class"`
-	Cut       bool   `json:"cut"`                 // the trace has no end of it
-	Estimated bool   `json:"estimated,omitempty"` // known from calling contexts alone
+	Cut       bool   `json:"cut"`                 // the trace does not have its end
+	Estimated bool   `json:"estimated,omitempty"` // estimated from calling contexts
 }
 
 // Message is one side of a message and its other side.
@@ -315,12 +314,12 @@ type Message struct {
 	Bytes    uint64 `json:"bytes"`
 	Tag      uint32 `json:"tag"`
 	Comm     string `json:"comm"`
-	Peer     int64  `json:"peer"` // rank, -1: not known
+	Peer     int64  `json:"peer"` // rank; -1: not known
 	Mate     *Side  `json:"mate"` // null: unmatched
 	Wait     *Wait  `json:"wait"`
 }
 
-// Side is where something happens: jump there with loc, t or n.
+// Side is the place of an event. loc with t or n shows it.
 type Side struct {
 	Location int     `json:"location"`
 	Process  uint32  `json:"process"`
@@ -346,7 +345,7 @@ type Collective struct {
 	LastEnter  uint64 `json:"last_enter"`
 	FirstLeave uint64 `json:"first_leave"`
 	LastLeave  uint64 `json:"last_leave"`
-	Last       *Side  `json:"last"` // the member that enters last; null where it is not known
+	Last       *Side  `json:"last"` // the member that entered last; null: not known
 	Wait       *Wait  `json:"wait"`
 }
 
@@ -358,7 +357,7 @@ type FileOp struct {
 	Op    uint32 `json:"op"`
 }
 
-// Wait is a wait state with what ended it.
+// Wait is a wait state and what ended it.
 type Wait struct {
 	N        uint64   `json:"n"` // row in WAIT
 	Location int      `json:"location"`
@@ -367,63 +366,62 @@ type Wait struct {
 	End      uint64   `json:"end"`
 	Ticks    uint64   `json:"ticks"`
 	Pattern  string   `json:"pattern"` // late_sender, late_receiver, late_progress, wait_barrier, ...
-	Order    string   `json:"order"`   // "", same or different: wrong order of receives
-	Launch   string   `json:"launch"`  // "", queued or late: of a kernel that a host waits for
+	Order    string   `json:"order"`   // "", same or different: receives in the wrong order
+	Launch   string   `json:"launch"`  // "", queued or late: a kernel that a host waits for
 	Node     uint32   `json:"node"`    // interval
 	Path     []string `json:"path"`    // call path, outermost first
 	Region   int      `json:"region"`
-	Ended    *Side    `json:"ended"` // the call of another process, or the kernel, that ended the wait; null: not known
+	Ended    *Side    `json:"ended"` // call of another process, or kernel, that ended the wait; null: not known
 }
 
-// Waits is the answer of api/waits?t=A..B&ranks=SET&max=M&pattern=NAME&exact=1 (default 100, bound 1000): the longest waits of
-// the window, by falling length. A search that gave up early, among very many, says so.
+// Waits is the answer of api/waits?t=A..B&ranks=SET&max=M&pattern=NAME&exact=1 (default 100, limit 1000): the longest waits of the window,
+// longest first. Complete is false if there were too many to look at all.
 type Waits struct {
 	Begin    uint64       `json:"begin"`
 	End      uint64       `json:"end"`
 	Ranks    string       `json:"ranks"`
 	List     []Wait       `json:"list"`
 	Patterns []ItemSum    `json:"patterns"` // sums of the window by pattern, unit ticks
-	Complete bool         `json:"complete"` // false: of a sample of the waits; the sums are not concerned
+	Complete bool         `json:"complete"` // false: the list is from a part of the waits; the sums are of all
 	Seen     uint64       `json:"seen"`     // waits looked at
 	Lost     []table.Lost `json:"lost"`
 	Cost     Cost         `json:"cost"`
 }
 
-// Causes is the answer of api/causes?max=M (default 50, bound 1000): what all waits of the run are caused by, as delay costs, by falling
-// cost. They are those of the table of coppice report RUN.xtf waits.
+// Causes is the answer of api/causes?max=M (default 50, limit 1000): the causes of all waits of the run with their delay costs, highest
+// first. It has the lines of the table in coppice report RUN.xtf waits.
 type Causes struct {
 	List []results.Cause `json:"list"`
 	More int             `json:"more"`
 }
 
 // NextEvent is the answer of api/next?loc=L&n=N|t=T&kind=K&step=1|-1: the next or previous call on a location, any (kind call, the default)
-// or of a region (kind region, region=I). With n the step is from that row of CALL, with t from that time; with k it is to call k of the
-// region on the location, from 1.
+// or of a region (kind region, region=I). With n the step starts at that row of CALL, with t at that time. k=K instead goes to the K-th
+// call of the region on the location, from 1.
 type NextEvent struct {
 	Found    bool   `json:"found"`
-	Side     string `json:"side"` // before or after: where the search ended; beyond: given up after 2^20 rows, ask again from T
+	Side     string `json:"side"` // before or after: where the search ended without a result; beyond: after 2^20 rows, continue from T
 	Location int    `json:"location"`
 	N        uint64 `json:"n"` // row of CALL
 	T        uint64 `json:"t"`
 	End      uint64 `json:"end"`
 }
 
-// Messages is the answer of api/messages?t=A..B&ranks=SET&max=2000: messages with a side on the processes and in the
-// window, each once, or how dense they are. With only=late they are those that receivers on the processes wait for in the window, the ones
-// with the longest waits first, without a density.
+// Messages is the answer of api/messages?t=A..B&ranks=SET&max=2000: messages with a side on the processes and in the window, each once; if
+// there are too many, their density. With only=late it has the messages that receivers on the processes wait for in the window, longest
+// waits first, and no density.
 type Messages struct {
 	Begin     uint64       `json:"begin"`
 	End       uint64       `json:"end"`
-	Total     uint64       `json:"total"`     // sends and receives that begin in the window, on the chosen processes
-	Truncated bool         `json:"truncated"` // the list is empty, and Density filled
-	More      uint64       `json:"more"`      // of only=late: with shorter waits, left out; at least, where the window has more than 2^20 waits
+	Total     uint64       `json:"total"`     // sends and receives that begin in the window on the chosen processes
+	Truncated bool         `json:"truncated"` // the list is empty; see Density
+	More      uint64       `json:"more"`      // only=late: messages with shorter waits, left out; at least, if the window has over 2^20 waits
 	List      Arrows       `json:"list"`
 	Density   Density      `json:"density"`
 	Lost      []table.Lost `json:"lost"`
 }
 
-// Arrows are messages, column by column. The send begins at send_t on location from, the receive ends at recv_t on
-// location to.
+// Arrows are messages, one array for each field. The send begins at send_t on location from, the receive ends at recv_t on location to.
 type Arrows struct {
 	From     []int    `json:"from"`
 	To       []int    `json:"to"`
@@ -431,8 +429,8 @@ type Arrows struct {
 	RecvT    []uint64 `json:"recv_t"`
 	Bytes    []uint64 `json:"bytes"`
 	SendN    []uint64 `json:"send_n"`    // row in P2P of from
-	RecvN    []uint64 `json:"recv_n"`    // and of to
-	Wait     []uint64 `json:"wait"`      // ticks the receiver waited (late sender), 0: not
+	RecvN    []uint64 `json:"recv_n"`    // row in P2P of to
+	Wait     []uint64 `json:"wait"`      // ticks that the receiver waited (late sender); 0: it did not
 	SendCall []uint64 `json:"send_call"` // row of the call
 	RecvCall []uint64 `json:"recv_call"`
 }
@@ -455,7 +453,7 @@ type Search struct {
 	More  int    `json:"more"`
 }
 
-// Hit is something found. Fields that do not apply are null.
+// Hit is a result of a search. Fields that do not apply are null.
 type Hit struct {
 	Kind     string  `json:"kind"` // region, interval, location, call, time
 	Label    string  `json:"label"`
@@ -472,7 +470,7 @@ type Hit struct {
 type Intervals struct {
 	Nodes []IntervalNode `json:"nodes"`
 	More  int            `json:"more"` // nodes beyond the first 10000
-	Lost  []table.Lost   `json:"lost"` // POP's efficiencies are not told then
+	Lost  []table.Lost   `json:"lost"` // if there are any, POP efficiencies are null
 }
 
 // IntervalNode is a node of the interval tree over all processes.
@@ -484,7 +482,7 @@ type IntervalNode struct {
 	Name         string        `json:"name"`
 	File         string        `json:"file"`
 	Line         uint32        `json:"line"`
-	Executions   uint64        `json:"executions"` // most of a process
+	Executions   uint64        `json:"executions"` // most of one process
 	Participants uint32        `json:"participants"`
 	Begin        uint64        `json:"begin"` // first begin on any process
 	End          uint64        `json:"end"`
@@ -496,7 +494,7 @@ type IntervalNode struct {
 	Wait         uint64        `json:"wait"`
 }
 
-// Efficiencies are those of POP, as coppice report RUN.xtf pop has them; null where they are not known.
+// Efficiencies are the POP efficiencies of coppice report RUN.xtf pop; null if not known.
 type Efficiencies struct {
 	Parallel      numbers.Ratio `json:"parallel"`
 	LoadBalance   numbers.Ratio `json:"load_balance"`
@@ -505,17 +503,17 @@ type Efficiencies struct {
 	Transfer      numbers.Ratio `json:"transfer"`
 }
 
-// Interval is the answer of api/interval/{node}?t=..&ranks=..: all characteristics of a node, as the report has them
-// (one element of "intervals" of coppice report RUN.xtf intervals --format json). With t at most 1024 executions of
-// intervals may begin in the window on the chosen ranks: more is status 400.
+// Interval is the answer of api/interval/{node}?t=..&ranks=..: all characteristics of a node (one element of "intervals" in coppice report
+// RUN.xtf intervals --format json). With t, at most 1024 executions of intervals may begin in the window on the chosen ranks; else the
+// status is 400.
 type Interval struct {
 	Node     uint32          `json:"node"`
 	Interval json.RawMessage `json:"interval"`
 	Lost     []table.Lost    `json:"lost"`
 }
 
-// Executions is the answer of api/executions?node=I&loc=L&t=A..B&max=M (default 500, bound 4096): executions on a
-// location that overlap the window, in the order of time. Without node all of them.
+// Executions is the answer of api/executions?node=I&loc=L&t=A..B&max=M (default 500, limit 4096): executions on a location that overlap the
+// window, by time. Without node it has those of all nodes.
 type Executions struct {
 	List []Execution `json:"list"`
 	More bool        `json:"more"`
@@ -531,15 +529,15 @@ type Execution struct {
 	End   uint64 `json:"end"`
 }
 
-// Critical is the answer of api/critical?t=A..B&max=M (default 2000, bound 10000): the pieces of the critical path in
-// the window by time. If there are more, the longest ones, and Truncated.
+// Critical is the answer of api/critical?t=A..B&max=M (default 2000, limit 10000): the pieces of the critical path in the window, by time.
+// If there are more, it has the longest ones, and Truncated is set.
 type Critical struct {
 	Begin     uint64       `json:"begin"`
 	End       uint64       `json:"end"`
 	Pieces    []Piece      `json:"pieces"`
 	Total     uint64       `json:"total"` // pieces in the window, or those seen
 	Truncated bool         `json:"truncated"`
-	Complete  bool         `json:"complete"` // false: gave up early; Total is a lower bound
+	Complete  bool         `json:"complete"` // false: the search ended early; Total is a lower bound
 	Lost      []table.Lost `json:"lost"`
 }
 
@@ -553,11 +551,11 @@ type Piece struct {
 	Node     uint32 `json:"node"`
 }
 
-// Matrix is the answer of api/matrix?cells=N (default and bound 256): who sends how much to whom in the whole run, ranks
-// merged. Cells that are 0 are left out.
+// Matrix is the answer of api/matrix?cells=N (default and limit 256): who sent how much to whom in the whole run, with neighbouring ranks
+// merged. Cells with 0 are left out.
 type Matrix struct {
 	Processes int          `json:"processes"`
-	Merged    int          `json:"merged"` // processes in a row and column: row i holds [i*merged, (i+1)*merged)
+	Merged    int          `json:"merged"` // processes in a row or column: row i has [i*merged, (i+1)*merged)
 	Cells     int          `json:"cells"`  // rows and columns
 	From      []int        `json:"from"`   // of each cell
 	To        []int        `json:"to"`
@@ -568,70 +566,71 @@ type Matrix struct {
 	Lost      []table.Lost `json:"lost"`
 }
 
-// Profile is the answer of api/profile?t=A..B&columns=N&exact=1 (columns: default and bound 1000): where the time of the
-// ranks goes, ranks merged to columns. Values are ticks, one for each column; exact=1 reads the calls at the borders. With item=NAME or
-// region=N it has that item, or the time in that function itself on all locations of a rank, too.
+// Profile is the answer of api/profile?t=A..B&columns=N&exact=1 (default and limit 1000 columns): the time of the ranks, with neighbouring
+// ranks merged to columns, in ticks, a value for each column. exact=1 reads the calls at the borders. With item=NAME or region=N it also
+// has that item, or the exclusive time of that function on all locations of a rank.
 type Profile struct {
 	Begin  uint64       `json:"begin"`
 	End    uint64       `json:"end"`
 	Ranks  string       `json:"ranks"`
-	Merged int          `json:"merged"` // processes in a column, the last one may have fewer
+	Merged int          `json:"merged"` // processes in a column; the last one may have fewer
 	First  []uint32     `json:"first"`  // lowest rank of each column
 	Count  []int        `json:"count"`  // processes in it
-	Series []Series     `json:"series"` // the components of states (xtf.Parts), each without its parts: they add up to time
+	Series []Series     `json:"series"` // components of states (xtf.Parts), each without its parts, so that they add up to time
 	Time   []uint64     `json:"time"`
 	Wait   []uint64     `json:"wait"`   // part of the MPI time
-	Waits  Bounds       `json:"waits"`  // its sum
+	Waits  Bounds       `json:"waits"`  // sum of Wait
 	Unit   string       `json:"unit"`   // of Values: ticks, count, bytes
-	Values []uint64     `json:"values"` // of item or region, in the item's unit; best guesses unless exact
+	Values []uint64     `json:"values"` // of item or region; estimates unless exact
 	Exact  bool         `json:"exact"`
 	Lost   []table.Lost `json:"lost"`
 	Cost   Cost         `json:"cost"`
 }
 
-// Series is a component by column.
+// Series is a component, a value for each column.
 type Series struct {
 	Item   string   `json:"item"`
-	Class  int      `json:"class"` // of time in tiles, whose colour it has
+	Class  int      `json:"class"` // class of time in tiles with the same colour
 	Values []uint64 `json:"values"`
 	Sum    Bounds   `json:"sum"`
 }
 
-// CallTree is the answer of api/calltree?t=A..B&ranks=SET&max=M (default 500, bound 5000): the call paths of the window with most time, depth
-// first, siblings by falling time, from the rows of its calls: exact. A window in which more than 2^20 calls begin is status 400.
+// CallTree is the answer of api/calltree?t=A..B&ranks=SET&max=M (default 500, limit 5000): the call paths with most time in the window,
+// depth first, siblings by falling time. It is exact, because it reads all calls. If more than 2^20 calls begin in the window the status is
+// 400.
 type CallTree struct {
 	Begin  uint64       `json:"begin"`
 	End    uint64       `json:"end"`
 	Ranks  string       `json:"ranks"`
-	Merged int          `json:"merged"` // processes in a column of CallNode.By, as in Profile, 64 columns at most
+	Merged int          `json:"merged"` // processes in a column of CallNode.By, as in Profile; at most 64 columns
 	First  []uint32     `json:"first"`  // lowest rank of each column
 	Count  []int        `json:"count"`  // processes in it
 	Time   uint64       `json:"time"`   // of the locations, as in Stats
 	Nodes  []CallNode   `json:"nodes"`
 	More   int          `json:"more"`   // paths with less time, left out
-	Folded uint64       `json:"folded"` // calls that count as their caller's own time: of more than 2^14 paths
+	Folded uint64       `json:"folded"` // calls counted as their caller's own time because there are more than 2^14 paths
 	Lost   []table.Lost `json:"lost"`
 }
 
-// CallNode is a call path. Times are ticks in the window, of all chosen processes.
+// CallNode is a call path. Times are ticks in the window, summed over all chosen processes.
 type CallNode struct {
-	Parent    int      `json:"parent"` // number of the path around it, -1: none
+	Parent    int      `json:"parent"` // index of the caller's path; -1: none
 	Depth     int      `json:"depth"`
 	Region    int      `json:"region"`
 	Name      string   `json:"name"`
-	Calls     uint64   `json:"calls"` // that begin in the window, but for those of no time at its begin
+	Calls     uint64   `json:"calls"` // that begin in the window, except for those without duration at its begin
 	Inclusive uint64   `json:"inclusive"`
 	Exclusive uint64   `json:"exclusive"`
-	Wait      uint64   `json:"wait"` // in wait states, of these very calls
+	Wait      uint64   `json:"wait"` // in wait states of these calls
 	By        []uint64 `json:"by"`   // inclusive, by column
 }
 
 // api/arrow?table=NAME&t=A..B&ranks=SET&max=M streams the events that overlap a window as an Arrow IPC stream
-// (application/vnd.apache.arrow.stream), as coppice export --to arrow writes it: docs/export.md has the tables and columns.
-// More than max rows (default and bound 1000000) are status 400. A stream that breaks off has met damage.
+// (application/vnd.apache.arrow.stream), as coppice export --to arrow writes it; docs/export.md has tables and columns. More than max rows
+// (default and limit 1000000) give status 400. A stream that ends early has met damage.
 
-// CounterBins is the answer of api/counter?metric=ID&loc=L&t=A..B&bins=N (default 512): values of a metric on a location.
-// Without loc the sum over nothing is not offered: ask for the locations in view. Bins without a reading hold null.
+// CounterBins is the answer of api/counter?metric=ID&loc=L&t=A..B&bins=N (default 512): values of a metric on a location, which must be
+// given. Bins without a reading are null.
 type CounterBins struct {
 	Metric   int        `json:"metric"`
 	Location int        `json:"location"`
@@ -643,27 +642,27 @@ type CounterBins struct {
 	Last     []*float64 `json:"last"`
 	Before   *float64   `json:"before"`  // the reading before the window
 	Rows     uint64     `json:"rows"`    // readings in the window
-	Sampled  bool       `json:"sampled"` // too many: each bin holds a part of its readings
+	Sampled  bool       `json:"sampled"` // there were too many: only a part of each bin's readings was used
 }
 
-// Files is the answer of api/files?t=A..B&ranks=SET&bins=N&max=M (defaults 256, 6, bounds 2048, 64): the files of the window by falling time
-// in operations on them. Handles of one file are one.
+// Files is the answer of api/files?t=A..B&ranks=SET&bins=N&max=M (defaults 256, 6, limits 2048, 64): the files of the window, by falling
+// time in operations. Handles of the same file are added up.
 type Files struct {
 	Begin    uint64       `json:"begin"`
 	BinTicks float64      `json:"bin_ticks"`
 	List     []FileUse    `json:"list"`
 	More     int          `json:"more"`     // files with less time, left out
-	Complete bool         `json:"complete"` // false: of more than 2^20 operations those of the first locations were read
+	Complete bool         `json:"complete"` // false: there are more than 2^20 operations, and only those of the first locations were read
 	Lost     []table.Lost `json:"lost"`
 }
 
-// FileUse is what is done with a file in a window.
+// FileUse describes the operations on a file in a window.
 type FileUse struct {
-	Name       string    `json:"name"`       // "" where the trace does not tell
+	Name       string    `json:"name"`       // "" if not known
 	Operations uint64    `json:"operations"` // that overlap the window
-	Bytes      float64   `json:"bytes"`      // that they read and wrote
-	Ticks      float64   `json:"ticks"`      // in them, inside of the window, summed over locations
-	Busy       []float64 `json:"busy"`       // operations in progress, by bin, on average over its time
+	Bytes      float64   `json:"bytes"`      // read and written
+	Ticks      float64   `json:"ticks"`      // of operations, inside of the window, summed over locations
+	Busy       []float64 `json:"busy"`       // operations in progress: average of each bin
 }
 
 // Classes is the answer of api/classes: classes of processes with their dendrograms, as report.Classes.
@@ -672,7 +671,7 @@ type Classes struct {
 	Groups  []report.ClassGroup `json:"groups"`
 }
 
-// Compare is the answer of api/compare: the second run next to the first one, in seconds as the clocks differ.
+// Compare is the answer of api/compare: the second run next to the first one, in seconds, because clocks differ.
 type Compare struct {
 	Runs []CompareRun `json:"runs"` // first, second
 	// Ranks has both runs' time by columns of ranks (at most 1000), in seconds.
@@ -681,10 +680,10 @@ type Compare struct {
 	Series []CompareSeries `json:"series"`
 }
 
-// CompareRun is the headline of a run.
+// CompareRun is the summary of a run.
 type CompareRun struct {
 	Name       string        `json:"name"`
-	Seconds    *float64      `json:"seconds"` // first to last event; null where the resolution is not known
+	Seconds    *float64      `json:"seconds"` // first to last event; null if the resolution is not known
 	Processes  int           `json:"processes"`
 	Efficiency numbers.Ratio `json:"efficiency"`
 	Items      []CompareItem `json:"items"`
@@ -700,7 +699,7 @@ type CompareItem struct {
 // CompareSeries is one component by column, of both runs.
 type CompareSeries struct {
 	Item   string    `json:"item"`
-	Class  int       `json:"class"` // of time in tiles, whose colour it has; -1: no part of the time next to the others
+	Class  int       `json:"class"` // class of time in tiles with the same colour; -1: not a part of the time that is shown
 	First  []float64 `json:"first"`
 	Second []float64 `json:"second"`
 }

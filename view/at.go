@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Bounds of what is shown about a point.
+// Limits of what an answer has about a point.
 const (
 	mostStack  = 512
 	mostAbout  = 64
@@ -35,7 +35,7 @@ func getAt(_ context.Context, p *params) (any, error) {
 	return x, p.run.about(x, loc)
 }
 
-// stackAt fills the open calls: those at a time, or a call and what is around it.
+// stackAt adds the open calls: those at a time, or a call and its callers.
 func (x *run) stackAt(to *At, p trace.P, n uint64) error {
 	a, err := x.array(p, xtf.TypeCall)
 	if err != nil {
@@ -70,7 +70,7 @@ func (x *run) stackAt(to *At, p trace.P, n uint64) error {
 	return x.neighbours(to, a)
 }
 
-// neighbours fills the calls that begin before and after the innermost one, or the time.
+// neighbours adds the calls that begin before and after the innermost one, or the time.
 func (x *run) neighbours(to *At, a *xtf.Array) error {
 	var before, following uint64
 	if len(to.Stack) > 0 {
@@ -92,7 +92,7 @@ func (x *run) neighbours(to *At, a *xtf.Array) error {
 	return nil
 }
 
-// about fills what belongs to the innermost call and to the time.
+// about adds what belongs to the innermost call and to the time.
 func (x *run) about(to *At, p trace.P) error {
 	if len(to.Stack) > 0 && to.Stack[0].Class != xtf.ShareOwn {
 		c := &to.Stack[0]
@@ -120,7 +120,7 @@ func (x *run) about(to *At, p trace.P) error {
 
 func after(t uint64) uint64 { return max(t, t+1) }
 
-// within passes the rows of a type that begin in a call, up to mostLooked.
+// within yields the rows of a type that begin in a call, at most mostLooked.
 func within[T any, R xtf.Form[T]](x *run, p trace.P, c *Call, err *error) iter.Seq2[uint64, *T] {
 	return func(yield func(uint64, *T) bool) {
 		looked := 0
@@ -132,7 +132,7 @@ func within[T any, R xtf.Form[T]](x *run, p trace.P, c *Call, err *error) iter.S
 	}
 }
 
-// messagesOf fills the messages of a call.
+// messagesOf adds the messages of a call.
 func (x *run) messagesOf(to *At, p trace.P, c *Call) (err error) {
 	for n, m := range within[xtf.P2P](x, p, c, &err) {
 		if m.CallN != c.N {
@@ -149,7 +149,7 @@ func (x *run) messagesOf(to *At, p trace.P, c *Call) (err error) {
 	return err
 }
 
-// collectiveOf fills the collective operation of a call.
+// collectiveOf adds the collective operation of a call.
 func (x *run) collectiveOf(to *At, p trace.P, c *Call) (err error) {
 	for n, v := range within[xtf.Coll](x, p, c, &err) {
 		if v.CallN == c.N {
@@ -160,7 +160,7 @@ func (x *run) collectiveOf(to *At, p trace.P, c *Call) (err error) {
 	return err
 }
 
-// fileOpOf fills the file operation of a call.
+// fileOpOf adds the file operation of a call.
 func (x *run) fileOpOf(to *At, p trace.P, c *Call) (err error) {
 	for _, v := range within[xtf.IO](x, p, c, &err) {
 		if v.CallN == c.N {
@@ -171,7 +171,7 @@ func (x *run) fileOpOf(to *At, p trace.P, c *Call) (err error) {
 	return err
 }
 
-// waitsAt fills the waits at the time and in the innermost MPI call, there also with what they belong to.
+// waitsAt adds the waits at the time and in the innermost MPI call, and attaches these to their message or collective.
 func (x *run) waitsAt(to *At, p trace.P) (err error) {
 	begin, end := to.T, after(to.T)
 	if len(to.Stack) > 0 && to.Stack[0].Class != xtf.ShareOwn {
@@ -190,7 +190,7 @@ func (x *run) waitsAt(to *At, p trace.P) (err error) {
 	return err
 }
 
-// attach gives a wait to the message or collective that it belongs to.
+// attach adds a wait to the message or collective that it belongs to.
 func (x *run) attach(to *At, w *xtf.Wait, v *Wait) {
 	if !xtf.WaitsForMessage(w.Pattern) {
 		if xtf.PatternItem(w.Pattern) != xtf.ItemLateKernel && to.Coll != nil && to.Coll.N == w.RecN && to.Coll.Wait == nil {
@@ -205,7 +205,7 @@ func (x *run) attach(to *At, w *xtf.Wait, v *Wait) {
 	}
 }
 
-// mostSteps is how many rows a step may pass over.
+// mostSteps is the most rows that a step passes over.
 const mostSteps = 1 << 20
 
 // step is one question of api/next.
@@ -214,7 +214,7 @@ type step struct {
 	p       trace.P
 	a       *xtf.Array
 	forward bool
-	skip    uint64                 // wanted calls that are passed over
+	skip    uint64                 // how many wanted calls to pass over
 	want    func(c *xtf.Call) bool // nil: any call
 }
 
@@ -251,7 +251,7 @@ func getNext(ctx context.Context, p *params) (any, error) {
 	return q.answer(ctx, t, n)
 }
 
-// answer goes from row n, or from a time, to the next row that is wanted.
+// answer returns the next wanted row from row n, or from a time.
 func (q *step) answer(ctx context.Context, t, n uint64) (*NextEvent, error) {
 	v := &NextEvent{Location: int(q.p), T: t}
 	if n == xtf.Never {
@@ -326,14 +326,13 @@ func (q *step) search(ctx context.Context, n uint64) (at uint64, found bool, err
 	return n, false, nil
 }
 
-// fill describes the call that was found.
 func (q *step) fill(v *NextEvent, n uint64) error {
 	c, err := rowOf[xtf.Call](q.x, q.p, n)
 	v.Found, v.N, v.T, v.End = err == nil, n, c.T, max(c.T, c.End)
 	return err
 }
 
-// callOf describes a row of CALL.
+// callOf returns a row of CALL as an answer.
 func (x *run) callOf(n uint64, c *xtf.Call) Call {
 	return Call{
 		N: n, Begin: c.T, End: max(c.T, c.End), Exclusive: c.Exclusive, Region: x.region(c.Region), Name: x.RegionName(c.Region), Depth: c.Depth,
@@ -341,7 +340,7 @@ func (x *run) callOf(n uint64, c *xtf.Call) Call {
 	}
 }
 
-// rowOf reads row n of an array; one that does not exist is missing.
+// rowOf reads row n of an array, or returns missing.
 func rowOf[T any, R xtf.Form[T]](x *run, p trace.P, n uint64) (v T, err error) {
 	a, err := xtf.ArrayOf[T, R](x.File, xtf.Proc(p))
 	if err == nil && n >= a.Len() {
@@ -353,7 +352,7 @@ func rowOf[T any, R xtf.Form[T]](x *run, p trace.P, n uint64) (v T, err error) {
 	return results.Referred[T, R](x.Run, uint32(p), n)
 }
 
-// side describes where something happened, nil for nowhere.
+// side returns the place of an event, nil for nil.
 func (x *run) side(o *results.Side, err error) (*Side, error) {
 	if o == nil || err != nil {
 		return nil, err
@@ -366,7 +365,7 @@ func (x *run) side(o *results.Side, err error) (*Side, error) {
 	return s, nil
 }
 
-// messageOf describes row n of P2P of location p.
+// messageOf returns row n of P2P of location p as an answer.
 func (x *run) messageOf(p trace.P, n uint64, m *xtf.P2P) (Message, error) {
 	v := Message{
 		N: n, Kind: "send", Location: int(p), Begin: m.T, End: max(m.T, m.End), Call: m.CallN, Bytes: m.Bytes, Tag: m.Tag,
@@ -383,7 +382,7 @@ func (x *run) messageOf(p trace.P, n uint64, m *xtf.P2P) (Message, error) {
 	return v, err
 }
 
-// collOf describes row n of COLL of location p.
+// collOf returns row n of COLL of location p as an answer.
 func (x *run) collOf(p trace.P, n uint64, c *xtf.Coll) *Collective {
 	process, _ := x.Defs.Process(p)
 	v := &Collective{
@@ -396,7 +395,7 @@ func (x *run) collOf(p trace.P, n uint64, c *xtf.Coll) *Collective {
 	return v
 }
 
-// waitOf describes row n of WAIT of location p, with the call that ended it.
+// waitOf returns row n of WAIT of location p as an answer, with the call that ended it.
 func (x *run) waitOf(p trace.P, n uint64, w *xtf.Wait) (Wait, error) {
 	process, _ := x.Defs.Process(p)
 	v := Wait{
@@ -413,7 +412,7 @@ func (x *run) waitOf(p trace.P, n uint64, w *xtf.Wait) (Wait, error) {
 	return v, err
 }
 
-// pieceOf describes a row of CPATH of location p.
+// pieceOf returns a row of CPATH of location p as an answer.
 func (x *run) pieceOf(p trace.P, c *xtf.CPath) Piece {
 	return Piece{
 		Location: int(p), Begin: c.T, End: max(c.T, c.End), Region: x.region(c.Region), Activity: results.ActivityName(c.Activity), Node: c.Node,

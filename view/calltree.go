@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Bounds of a call tree: rows of calls that are read, paths that are told apart, and columns of ranks.
+// Limits of a call tree: calls read, paths, columns of ranks.
 const (
 	mostTreeCalls = 1 << 20
 	mostTreePaths = 1 << 14
@@ -51,13 +51,13 @@ func getCallTree(ctx context.Context, p *params) (any, error) {
 	return v, nil
 }
 
-// callPaths are the call paths of a window. Node 0 is around all calls.
+// callPaths are the call paths of a window. Node 0 is their root.
 type callPaths struct {
 	x       *run
 	o       *windowOptions
 	columns *columns
 	nodes   []callNode
-	of      map[[2]uint32]int // of a path and the region of a call in it
+	of      map[[2]uint32]int // index in nodes, by parent and region
 	folded  uint64
 	time    uint64
 }
@@ -88,7 +88,7 @@ func (t *callPaths) add(p trace.P) (err error) {
 	t.time += results.Inside(life.Begin, life.End, t.o.begin, t.o.end)
 	process, _ := t.x.Defs.Process(p)
 	column := t.columns.place[process]
-	var open []openCall // those around the last one
+	var open []openCall // callers of the next call
 	waits, err := t.waitsOf(p)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (t *callPaths) add(p trace.P) (err error) {
 	return err
 }
 
-// waitsOf are the waits of a location by time. They lie in outermost calls of MPI.
+// waitsOf returns the waits of a location by time. They lie in outermost MPI calls.
 func (t *callPaths) waitsOf(p trace.P) (list []xtf.Wait, err error) {
 	for _, w := range results.Overlapping[xtf.Wait](t.x.Run, p, t.o.begin, t.o.end, &err) {
 		if slices.Contains(results.WaitItems, xtf.PatternItem(w.Pattern)) {
@@ -140,7 +140,7 @@ func (t *callPaths) waitsOf(p trace.P) (list []xtf.Wait, err error) {
 	return list, err
 }
 
-// path is the path of a region called in another path; beyond the bound it is that other one, folded.
+// path returns the node of a region called in another path. If there are too many nodes it returns that other path, and folded.
 func (t *callPaths) path(above int, region uint32) (node int, folded bool) {
 	key := [2]uint32{uint32(above), region}
 	node, ok := t.of[key]
@@ -155,7 +155,7 @@ func (t *callPaths) path(above int, region uint32) (node int, folded bool) {
 	return len(t.nodes) - 1, false
 }
 
-// list writes the paths with most time, depth first, those of one parent by falling time. A path is never without its parent.
+// list writes the paths with most time, depth first, siblings by falling time. It never writes a path without its parent.
 func (t *callPaths) list(v *CallTree, limit int) {
 	order := make([]int, len(t.nodes))
 	for i := range order {

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Bounds of the readings that one answer looks at: all of a window up to the first, else so many of each bin.
+// Limits of the readings that an answer reads: all of a window up to the first limit, else so many of each bin.
 const (
 	mostReadings  = 1 << 20
 	readingsOfBin = 1024
@@ -90,7 +90,7 @@ func (r *readings) read(ctx context.Context) error {
 	return err
 }
 
-// value is the value of a row of the metric; what is not a number is none.
+// value returns the value of a row of the metric. ok is false for other rows and for NaN and infinity.
 func (r *readings) value(row []byte) (float64, bool) {
 	var m xtf.Metric
 	m.Load(row)

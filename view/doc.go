@@ -1,29 +1,28 @@
-// Package view is the viewer of runs: a server of one open file, or of two runs, measured or predicted, for a browser, the files
-// that the browser gets, and both as one file.
+// Package view is the viewer of runs: a server for a browser that shows one open file, or two to compare, and the files of its page.
+// WriteStatic writes both as one file.
 //
 // # Answers
 //
-// The types in api.go are the contract with the client in assets, which is plain files. The server answers from pyramids
-// and indexes, in time and memory that depend on what is asked, not on the size of the run: a tile is a descent for each of
-// its rows and what it shows; statistics of a window are two descents for each process. Lists are bounded, and say when they
-// leave something out. Approximate numbers carry bounds that hold. Times are ticks.
+// The types in api.go are the interface to the client in assets, which consists of plain files. The server answers from pyramids and
+// indexes. Time and memory of an answer depend on what is asked, not on the size of the run: a tile takes a descent for each of its rows;
+// statistics of a window take two descents for each process. Lists are limited, and say if they are not complete. Numbers that are not
+// exact have bounds. Times are ticks.
 //
 // # Who may ask
 //
-// Every request shows a random token, names this server in Host, and comes from its own page or none; only GET and HEAD
-// exist. security.go is all of that.
+// A request must have a random token, name this server in Host, and come from the server's own page or from no page. Only GET and HEAD are
+// allowed. See admit in server.go.
 //
 // # Damage
 //
-// A location that cannot be read is left out and listed, other damage is an error in four parts. No file and no request
-// makes the server end.
+// A location that cannot be read is left out and listed. Other damage is an error (Failure). No file and no request can end the server.
 //
 // # Concurrency and memory
 //
-// A Server is safe for concurrent use. As many requests compute as there are cores, at least two; others wait, 256 at most.
-// No reader keeps others waiting, and what waits for readers is bounded: turns.go is all of that.
-// Next to the cache of the files and Options.SendBytes it holds the definitions, 64 bytes a location, 80 bytes for each of 65536 calls, the matrix
-// and the tree of intervals once asked for, and 1 MiB for each tile in progress.
+// A Server is safe for concurrent use. As many requests compute as there are cores, at least two; at most 256 others wait. A slow client
+// does not delay others, and the bytes of answers that wait for clients are limited: see turns in answer.go. In addition to the cache of
+// the files and Options.SendBytes, a server holds the definitions, 64 bytes for each location, 80 bytes for each of 65536 calls, the matrix
+// and the tree of intervals once they were asked for, and 1 MiB for each tile in progress.
 //
 //	r, err := results.Open("run.xtf", xtf.Options{CacheBytes: 128 << 20})
 //	s, err := view.New([]*results.Run{r}, view.Options{Tool: version})

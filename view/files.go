@@ -12,10 +12,10 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// mostFileRows is how many operations on files one answer looks at.
+// mostFileRows is the most file operations that an answer reads.
 const mostFileRows = 1 << 20
 
-// getFiles answers api/files. It reads the operations twice: for the sums of all files, and for the bins of those that are listed.
+// getFiles answers api/files. It reads the operations twice: for the sums of all files, then for the bins of the listed ones.
 func getFiles(ctx context.Context, p *params) (any, error) {
 	o, limit := p.window(), p.limit(6, 64)
 	bins := p.number("bins", 256, 1, counterBins)

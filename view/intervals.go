@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// mostNodes is how many intervals an answer lists.
+// mostNodes is the most intervals that an answer lists.
 const mostNodes = 10000
 
 func getIntervals(_ context.Context, p *params) (any, error) {
@@ -31,7 +31,7 @@ func (x *run) readTree() (*Intervals, error) {
 	}
 	of := map[string]Efficiencies{}
 	for i := range pops.Nodes {
-		if len(lost) == 0 { // without a process they would be wrong
+		if len(lost) == 0 { // else they would be wrong
 			p := &pops.Nodes[i]
 			of[fmt.Sprint(p.Path)] = Efficiencies{p.Parallel, p.LoadBalance, p.Communication, p.Serialisation, p.Transfer}
 		}
@@ -43,7 +43,7 @@ func (x *run) readTree() (*Intervals, error) {
 			node := IntervalNode{
 				Node: i.Node(), Parent: r.Parent, Level: r.Level, Label: i.Text, Name: i.Name, File: i.File, Line: i.Line,
 				Executions: i.Executions, Participants: r.Participants, Begin: r.FirstBegin, End: max(r.FirstBegin, r.LastEnd), Efficiency: i.Efficiency, POP: of[fmt.Sprint(i.Path)],
-				Lost: uint64(max(i.Ticks.Lost.Floor(), 0)), Execution: i.Ticks.Execution, MPI: uint64(max(i.Ticks.MPI, 0)), // 0 where not known
+				Lost: uint64(max(i.Ticks.Lost.Floor(), 0)), Execution: i.Ticks.Execution, MPI: uint64(max(i.Ticks.MPI, 0)), // 0 if not known
 			}
 			if i.Waits != nil {
 				node.Wait = uint64(max(i.Waits.Total, 0))
@@ -86,11 +86,10 @@ func getInterval(ctx context.Context, p *params) (any, error) {
 	return v, err
 }
 
-// mostSpanRuns is how many executions a span may have whose characteristics are asked for: each costs two reads of all
-// running totals.
+// mostSpanRuns is the most executions in a span whose characteristics are asked for. Each costs two reads of all running totals.
 const mostSpanRuns = 1024
 
-// fewExecutions refuses spans with too many executions.
+// fewExecutions returns an error if a span has more executions.
 func (x *run) fewExecutions(ctx context.Context, o results.IntervalOptions) error {
 	n := uint64(0)
 	_, err := x.each(ctx, o.Ranks, "intervals", func(p trace.P) error {
@@ -107,7 +106,7 @@ func (x *run) fewExecutions(ctx context.Context, o results.IntervalOptions) erro
 	return err // what is lost is reported with the characteristics
 }
 
-// anyNode stands for all intervals.
+// anyNode means all intervals.
 const anyNode = 1<<64 - 1
 
 func getExecutions(_ context.Context, p *params) (any, error) {
@@ -123,7 +122,7 @@ func getExecutions(_ context.Context, p *params) (any, error) {
 	return v, err
 }
 
-// executions lists the executions of a node, or of all, that overlap a span on location p.
+// executions lists the executions of a node (or anyNode) that overlap a span on location p.
 func (x *run) executions(p trace.P, begin, end, node uint64, limit int) ([]Execution, bool, error) {
 	list := []Execution{}
 	tree, err := x.tree.of(0, x.readTree)

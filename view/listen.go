@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// DefaultPort is tried first, then the ones after it.
+// Listen tries DefaultPort first, then the following morePorts.
 const (
 	DefaultPort = 8411
 	morePorts   = 32
@@ -30,8 +30,8 @@ type Place struct {
 	Socket    string // path of the UNIX socket, "" for none
 }
 
-// Listen opens what address names: HOST:PORT, unix:PATH, or, if empty, the loopback address and a UNIX socket that only
-// the user can open, in dir (XDG_RUNTIME_DIR) if there is one.
+// Listen listens on an address: HOST:PORT or unix:PATH. For "" it listens on the loopback address and, if dir (XDG_RUNTIME_DIR) is not
+// empty, on a UNIX socket there that only the user can open.
 func Listen(address, dir string) (*Place, error) {
 	p := &Place{}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
@@ -74,7 +74,7 @@ func (p *Place) addTCP(l net.Listener, host string) {
 	}
 }
 
-// addSocket listens on a socket with mode 0600. One that nobody answers on is left from a server that was killed.
+// addSocket listens on a socket with mode 0600. It replaces a socket file that a killed server has left.
 func (p *Place) addSocket(path string) error {
 	if st, err := os.Lstat(path); err == nil {
 		if st.Mode()&fs.ModeSocket == 0 {
@@ -96,13 +96,13 @@ func (p *Place) addSocket(path string) error {
 	return nil
 }
 
-// Loopback reports whether only this machine reaches the address.
+// Loopback reports whether the address is only reachable from this machine.
 func (p *Place) Loopback() bool {
 	ip := net.ParseIP(p.Address)
 	return p.Address == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Hosts are the names that browsers on other machines have for the server; none if they do not reach it.
+// Hosts returns the names by which browsers on other machines may address the server; none if they cannot reach it.
 func (p *Place) Hosts(machine string) []string {
 	if p.Port == 0 || p.Loopback() {
 		return nil
@@ -110,7 +110,7 @@ func (p *Place) Hosts(machine string) []string {
 	return []string{p.Address, machine}
 }
 
-// Close closes the listeners; the socket's file goes with it.
+// Close closes the listeners and removes the socket's file.
 func (p *Place) Close() error {
 	var err error
 	for _, l := range p.Listeners {
@@ -119,7 +119,7 @@ func (p *Place) Close() error {
 	return err
 }
 
-// Time-outs of connections, and the size of a request's head: cookies of a proxy may be long.
+// Time limits of connections, and the most bytes of a request's headers: cookies of a proxy may be long.
 const (
 	headTimeout  = 10 * time.Second
 	writeTimeout = 5 * time.Minute
@@ -128,7 +128,7 @@ const (
 	lastAnswers  = 2 * time.Second
 )
 
-// Serve answers requests until ctx ends or nobody asked for so long; 0 is for ever.
+// Serve answers requests until ctx ends, or until there was no request for idle; 0: for ever.
 func (s *Server) Serve(ctx context.Context, p *Place, idle time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -151,7 +151,7 @@ func (s *Server) Serve(ctx context.Context, p *Place, idle time.Duration) error 
 	last, done := context.WithTimeout(context.Background(), lastAnswers)
 	defer done()
 	if e := h.Shutdown(last); e != nil {
-		e = h.Close() // answers in progress took too long
+		e = h.Close() // answers in progress take too long
 		err = errors.Join(err, e)
 	}
 	if errors.Is(err, http.ErrServerClosed) {
@@ -160,10 +160,10 @@ func (s *Server) Serve(ctx context.Context, p *Place, idle time.Duration) error 
 	return err
 }
 
-// watch ends the server when nobody asked for long.
+// watch stops the server if there was no request for idle.
 func (s *Server) watch(ctx context.Context, stop func(), idle time.Duration) {
 	for {
-		left := idle - time.Since(time.Unix(s.active.Load(), 0)) // nobody asked anything
+		left := idle - time.Since(time.Unix(s.active.Load(), 0)) // since the last request
 		if left <= 0 {
 			stop()
 			return
@@ -176,14 +176,15 @@ func (s *Server) watch(ctx context.Context, stop func(), idle time.Duration) {
 	}
 }
 
-// Around is what the printed lines say about the machine.
+// Around describes the machine for Announce.
 type Around struct {
 	User string
 	Host string
 	Jump string // login node of a batch job, "" outside of one
 }
 
-// Announce prints how to open the page: here, and from another machine through ssh. It returns the address here, "" without one.
+// Announce writes how to open the page: on this machine, and from another one through ssh. It returns the URL on this machine, "" without
+// TCP.
 func (s *Server) Announce(w io.Writer, p *Place, a Around) (here string) {
 	query := s.o.Base + "/?k=" + s.o.Token
 	port := cmp.Or(p.Port, DefaultPort)

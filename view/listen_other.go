@@ -4,5 +4,5 @@ package view
 
 import "net"
 
-// listenPrivate makes a socket; who may open it is decided by its directory.
+// listenPrivate makes a socket. Its directory decides who may open it.
 func listenPrivate(path string) (net.Listener, error) { return net.Listen("unix", path) }

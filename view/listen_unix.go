@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// listenPrivate makes a socket that never had another mode than 0600.
+// listenPrivate makes a socket that has mode 0600 from the start.
 func listenPrivate(path string) (net.Listener, error) {
 	old := syscall.Umask(0o177)
 	defer syscall.Umask(old)

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Bounds of densities: bins, and locations that are looked at.
+// Limits of densities: bins, and locations that are read.
 const (
 	densityBins      = 128
 	densityLocations = 4096
@@ -46,7 +46,7 @@ func noArrows() Arrows {
 	return Arrows{From: []int{}, To: []int{}, SendT: e(), RecvT: e(), Bytes: e(), SendN: e(), RecvN: e(), Wait: e(), SendCall: e(), RecvCall: e()}
 }
 
-// arrows gathers messages.
+// arrows collects messages.
 type arrows struct {
 	x          *run
 	begin, end uint64
@@ -56,7 +56,7 @@ type arrows struct {
 	to         *Messages
 }
 
-// each calls f for the locations, until there are too many messages.
+// each calls f for the chosen locations, until there are too many messages.
 func (q *arrows) each(ctx context.Context, f func(p trace.P) error) error {
 	lost, err := q.x.each(ctx, q.ranks, "messages", func(p trace.P) error {
 		if q.to.Truncated {
@@ -68,7 +68,7 @@ func (q *arrows) each(ctx context.Context, f func(p trace.P) error) error {
 	return err
 }
 
-// count counts sends and receives until there are too many: each message has two.
+// count counts sends and receives until there are too many. Each message has two.
 func (q *arrows) count(p trace.P) error {
 	a, err := q.x.array(p, xtf.TypeP2P)
 	if err != nil {
@@ -80,7 +80,7 @@ func (q *arrows) count(p trace.P) error {
 	return err
 }
 
-// list reads the messages: sends in the window, and receives whose send is not.
+// list adds the messages: sends in the window, and receives whose send is not in it.
 func (q *arrows) list(p trace.P) (err error) {
 	for n, m := range results.Begun[xtf.P2P](q.x.Run, p, q.begin, q.end, &err) {
 		if err := q.add(p, n, m); err != nil || q.to.Truncated {
@@ -90,7 +90,7 @@ func (q *arrows) list(p trace.P) (err error) {
 	return err
 }
 
-// add adds the message of a row, if it is not the one of another row in the window.
+// add adds the message of a row, unless its other row in the window does.
 func (q *arrows) add(p trace.P, n uint64, m *xtf.P2P) error {
 	if m.MateN == xtf.Never || m.Kind&xtf.P2PUnmatched != 0 {
 		return nil
@@ -102,7 +102,7 @@ func (q *arrows) add(p trace.P, n uint64, m *xtf.P2P) error {
 	from, to, send, recv, sendN, recvN := p, trace.P(m.MateP), m, &o, n, m.MateN
 	if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
 		if q.of(to) && o.T >= q.begin && o.T < q.end {
-			return nil // the send is listed
+			return nil // its send is listed
 		}
 		from, to, send, recv, sendN, recvN = to, from, &o, m, recvN, sendN
 	}
@@ -118,7 +118,7 @@ func (q *arrows) add(p trace.P, n uint64, m *xtf.P2P) error {
 	return nil
 }
 
-// late lists the messages that receivers wait for in the window, the longest waits first.
+// late lists the messages that receivers wait for in the window, longest waits first.
 func (q *arrows) late(ctx context.Context, o *windowOptions) error {
 	h := &waitSearch{x: q.x, o: o, pattern: xtf.ItemLateSender.String(), best: longest[waitRow]{limit: q.limit, order: compareWaits}, to: &Waits{}}
 	if err := h.run(ctx); err != nil {
@@ -164,7 +164,7 @@ func (l *Arrows) add(from, to trace.P, send, recv *xtf.P2P, sendN, recvN, wait u
 	}
 }
 
-// waited is how long a receive waited for its sender.
+// waited returns how many ticks a receive waited for its sender.
 func (q *arrows) waited(p trace.P, n uint64, m *xtf.P2P) (_ uint64, err error) {
 	looked := 0
 	for _, w := range results.Overlapping[xtf.Wait](q.x.Run, p, m.T, max(m.End, after(m.T)), &err) {
@@ -178,8 +178,8 @@ func (q *arrows) waited(p trace.P, n uint64, m *xtf.P2P) (_ uint64, err error) {
 	return 0, err
 }
 
-// density fills the number of sends and receives, and their bytes, by bins, from sums at pages; of very many locations
-// every so manieth stands for its neighbours.
+// density computes the numbers and bytes of sends and receives by bins, from running totals at pages. If there are very many locations,
+// every k-th stands for k.
 func (q *arrows) density(ctx context.Context) error {
 	d := &q.to.Density
 	d.Count, d.Bytes = make([]uint64, densityBins), make([]uint64, densityBins)
@@ -208,7 +208,7 @@ func (q *arrows) density(ctx context.Context) error {
 	return err
 }
 
-// chosen lists the locations to look at, and for how many others each stands.
+// chosen returns the locations to read, and how many locations each stands for.
 func (q *arrows) chosen() ([]trace.P, uint64) {
 	list := q.x.chosen(q.ranks)
 	every := (len(list) + densityLocations - 1) / densityLocations
@@ -223,7 +223,7 @@ func (q *arrows) chosen() ([]trace.P, uint64) {
 	return list[:n], uint64(every)
 }
 
-// check refuses running totals that fall, or that are more than those of all locations can hold.
+// check returns an error for running totals that fall or are impossibly large.
 func (q *arrows) check(a *xtf.Array, s *xtf.SumSeries) error {
 	for j := range s.K {
 		if item, _ := xtf.ItemOfSum(a.Type().ID, a.Type().Sums[j].Name); item != xtf.ItemSends && item != xtf.ItemReceives && item != xtf.ItemBytesOut && item != xtf.ItemBytesIn {
@@ -241,7 +241,7 @@ func (q *arrows) check(a *xtf.Array, s *xtf.SumSeries) error {
 	return nil
 }
 
-// addSeries spreads running totals over the bins, and returns their number in the window.
+// addSeries distributes running totals over the bins, and returns how many operations are in the window.
 func (q *arrows) addSeries(a *xtf.Array, s *xtf.SumSeries) uint64 {
 	d := &q.to.Density
 	total := uint64(0)
@@ -262,14 +262,14 @@ func (q *arrows) addSeries(a *xtf.Array, s *xtf.SumSeries) uint64 {
 	return total
 }
 
-// deal spreads v over the bins of [from, to) evenly, and returns what lies in the window.
+// deal distributes v evenly over the bins of [from, to), and returns the part in the window.
 func (q *arrows) deal(bins []uint64, from, to, v uint64) uint64 {
 	if v == 0 || q.end <= q.begin {
 		return 0
 	}
 	inside := uint64(0)
 	edge := func(b int) uint64 { return q.begin + numbers.MulDiv(q.end-q.begin, uint64(b), densityBins) }
-	if to <= from { // all at one instant
+	if to <= from { // at one instant
 		if from < q.begin || from >= q.end {
 			return 0
 		}
@@ -283,7 +283,7 @@ func (q *arrows) deal(bins []uint64, from, to, v uint64) uint64 {
 	for ; b < densityBins && edge(b) < to; b++ {
 		a, z := max(from, edge(b)), min(to, edge(b+1))
 		if a < z {
-			// differences of the running share lose nothing
+			// Differences of the running share add up to v.
 			part := numbers.MulDiv(v, z-from, to-from) - numbers.MulDiv(v, a-from, to-from)
 			bins[b] += part
 			inside += part
@@ -292,14 +292,14 @@ func (q *arrows) deal(bins []uint64, from, to, v uint64) uint64 {
 	return inside
 }
 
-// kept is an answer about a whole run that is computed once; an error is not kept.
+// kept is an answer about a whole run that is computed once. Errors are not kept.
 type kept[T any] struct {
 	mu  sync.Mutex
 	v   *T
 	key int
 }
 
-// of returns the value, computed by f unless it is there. One request computes, others wait.
+// of returns the value for key; f computes it if it is not there. Concurrent callers wait.
 func (k *kept[T]) of(key int, f func() (*T, error)) (*T, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -321,15 +321,15 @@ func getMatrix(ctx context.Context, p *params) (any, error) {
 	return p.run.pairs.of(int(cells), func() (*Matrix, error) { return p.run.addPairs(ctx, int(cells)) })
 }
 
-// pairSums are the messages of the cells of a matrix.
+// pairSums are the sums of a matrix's cells.
 type pairSums struct {
 	merged, cells   int
 	messages, bytes []uint64
 	unknown         uint64
 }
 
-// addPairs adds up the channels of all locations, at the senders. One row of CHANNEL for each communication partner,
-// communicator and tag is read.
+// addPairs adds up the channels of all locations on the side of the sender. It reads a row of CHANNEL for each partner, communicator and
+// tag.
 func (x *run) addPairs(ctx context.Context, most int) (*Matrix, error) {
 	n := max(1, x.meta.Processes)
 	t := pairSums{merged: (n + most - 1) / most}
@@ -360,7 +360,7 @@ func (x *run) addPairs(ctx context.Context, most int) (*Matrix, error) {
 
 func (x *run) sent(p trace.P) ([]xtf.Channel, error) {
 	var list []xtf.Channel
-	count, bytes := xtf.Most(x.meta.Locations), xtf.Most(x.meta.Locations) // that may follow
+	count, bytes := xtf.Most(x.meta.Locations), xtf.Most(x.meta.Locations) // most that may still follow
 	err := xtf.Each(x.File, xtf.Proc(p), func(_ uint64, v *xtf.Channel) error {
 		switch {
 		case v.Direction != xtf.ChannelSend || xtf.IsNotice(v.Tag):

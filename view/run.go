@@ -18,31 +18,31 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// run is an open file with what every request needs of it. Memory: that of the definitions.
+// run is an open file and what every request needs of it. Memory: that of the definitions.
 type run struct {
 	*results.Run
-	first, last uint64                       // events, ticks
+	first, last uint64                       // first and last event, ticks
 	scale       int                          // see RunMeta.Scale
-	shares      []int                        // class of time in tiles of each region, by its index
-	classes     func() ([]xtf.Member, error) // of processes, read once
+	shares      []int                        // class of time in tiles, by index of the region
+	classes     func() ([]xtf.Member, error) // of processes; read once
 	paths       func() (*results.CallPaths, error)
 	lives       func() []life         // of locations
-	overhead    func() string         // what CPU time of windows has as well
+	overhead    func() string         // what CPU time of windows also includes
 	places      []map[uint32][]uint32 // coordinates of processes, by topology
 	callsMu     sync.Mutex
-	calls       map[callKey]xtf.Call // some of those that were climbed to
+	calls       map[callKey]xtf.Call // some calls that climb has read
 	tree        kept[Intervals]
-	pairs       kept[Matrix] // by its number of cells
+	pairs       kept[Matrix] // by number of cells
 	meta        RunMeta
 }
 
-// locationTypes are the types of locations that have a name of their own.
+// locationTypes are the names of types of locations; others are "other".
 var locationTypes = map[trace.LocationType]string{trace.UnknownLocation: "cpu", trace.CPUThread: "cpu", trace.AcceleratorStream: "accelerator", trace.MetricLocation: "metric"}
 
-// exactTimes is the largest tick that a double tells from its neighbours.
+// exactTimes is the largest tick that a float64 distinguishes from its neighbours.
 const exactTimes = 1<<53 - 1
 
-// openRun reads what requests need; its cost depends on the definitions alone.
+// openRun reads what requests need. Its cost depends on the definitions only.
 func openRun(r *results.Run) (*run, error) {
 	x := &run{Run: r}
 	x.classes = sync.OnceValues(func() ([]xtf.Member, error) {
@@ -55,7 +55,7 @@ func openRun(r *results.Run) (*run, error) {
 	x.paths = sync.OnceValues(func() (*results.CallPaths, error) { return results.ReadCallPaths(r) })
 	x.lives = sync.OnceValue(x.readLives)
 	x.overhead = sync.OnceValue(func() string {
-		ticks, _ := lookup.OverheadAsCPU(r) // damage is told where it is met
+		ticks, _ := lookup.OverheadAsCPU(r) // damage is reported when it is met
 		return lookup.NoteOverhead(ticks, numbers.Units{Resolution: x.meta.Resolution})
 	})
 	d := r.Defs
@@ -120,7 +120,7 @@ func (x *run) fill() error {
 	return x.setGroups()
 }
 
-// setGroups finds out which sizes of groups have tiles. The first location of a group keeps them.
+// setGroups finds which sizes of groups have tiles. The first location of a group stores them.
 func (x *run) setGroups() error {
 	if m := &x.meta; m.Locations == 0 || !m.Rows {
 		return nil
@@ -142,16 +142,16 @@ func (x *run) setGroups() error {
 	return nil
 }
 
-// life is the ticks from the first event of a location to its last one, or what is wrong with it.
+// life is the ticks of the first and the last event of a location, or the error of reading them.
 type life struct {
 	first, last uint64
 	err         error
 }
 
-// readLives reads the lives of the first threads of processes; those of other locations are empty.
+// readLives reads the lives of the first threads of processes. Those of other locations are zero.
 func (x *run) readLives() []life {
 	list := make([]life, x.meta.Locations)
-	_ = parallel(context.Background(), len(list), func(p int) error { // what is wrong with one is in it
+	_ = parallel(context.Background(), len(list), func(p int) error { // errors are in the list
 		if _, thread := x.Defs.Process(trace.P(p)); thread == 0 && x.Defs.Location(trace.P(p)).Type.OnHost() {
 			list[p] = x.lifeOf(trace.P(p))
 		}
@@ -160,7 +160,6 @@ func (x *run) readLives() []life {
 	return list
 }
 
-// lifeOf is from the first to the last event of a location.
 func (x *run) lifeOf(p trace.P) life {
 	first, err := x.Component(p, xtf.ItemFirst, &xtf.Stats{})
 	if err != nil {
@@ -170,22 +169,22 @@ func (x *run) lifeOf(p trace.P) life {
 	return life{first, last, x.Failed(xtf.Proc(p), "components", err)}
 }
 
-// classOf is the class of a process, as Location.Class has it.
+// classOf returns the class of a process, with the values of Location.Class.
 func (x *run) classOf(process uint32) int {
 	list, err := x.classes()
 	switch {
 	case err != nil:
-		return -2 // api/classes tells what is wrong with them
+		return -2 // api/classes reports the error
 	case uint64(process) >= uint64(len(list)):
 		return -1
 	}
 	return int(list[process].Class)
 }
 
-// end is the tick after the last event.
+// end returns the tick after the last event.
 func (x *run) end() uint64 { return max(x.last, x.last+1) }
 
-// region is the index of a region by its reference, -1 for none.
+// region returns the index of a region by its reference, -1 for none.
 func (x *run) region(ref uint32) int {
 	if i, ok := x.Defs.RegionIndex(ref); ok {
 		return i
@@ -193,7 +192,7 @@ func (x *run) region(ref uint32) int {
 	return -1
 }
 
-// array opens the array of location p.
+// array opens an array of location p.
 func (x *run) array(p trace.P, t xtf.TypeID) (*xtf.Array, error) {
 	a, err := x.File.Array(xtf.Proc(p), t)
 	if err != nil {
@@ -202,7 +201,7 @@ func (x *run) array(p trace.P, t xtf.TypeID) (*xtf.Array, error) {
 	return a, nil
 }
 
-// needRows is the error of what shows events, where the file keeps none.
+// needRows returns an error if the file does not have events.
 func (x *run) needRows() error {
 	if !x.meta.Rows {
 		return fmt.Errorf("%s: events: %w: it was analyzed with --events none", x.Name, results.ErrNoResult)
@@ -210,8 +209,7 @@ func (x *run) needRows() error {
 	return nil
 }
 
-// each calls f for the locations of the chosen processes, one after another, unless the client is gone. What of them cannot be read is
-// returned as lost.
+// each calls f for the locations of the chosen processes, one after the other, until ctx ends. It returns those that cannot be read.
 func (x *run) each(ctx context.Context, ranks results.Ranks, section string, f func(p trace.P) error) ([]table.Lost, error) {
 	return x.EachLocation(ranks, section, func(p trace.P) error {
 		if err := ctx.Err(); err != nil {
@@ -221,7 +219,7 @@ func (x *run) each(ctx context.Context, ranks results.Ranks, section string, f f
 	})
 }
 
-// chosen are the locations of the chosen processes.
+// chosen returns the locations of the chosen processes.
 func (x *run) chosen(ranks results.Ranks) []trace.P {
 	var list []trace.P
 	of := ranks.Locations(x.Defs)
@@ -233,8 +231,8 @@ func (x *run) chosen(ranks results.Ranks) []trace.P {
 	return list
 }
 
-// gather reads something of each location, a few at a time, and takes it in, one after another in any order. What cannot be read is
-// returned as lost, in the order of processes.
+// gather calls read for each location, several at a time, and take with each result, one at a time in any order. It returns the locations
+// that cannot be read, ordered by process.
 func gather[T any](ctx context.Context, x *run, list []trace.P, section string, read func(p trace.P) (T, error), take func(p trace.P, v T)) ([]table.Lost, error) {
 	var mu sync.Mutex
 	var lost []table.Lost
@@ -254,7 +252,7 @@ func gather[T any](ctx context.Context, x *run, list []trace.P, section string, 
 	return lost, err
 }
 
-// Classes of time after those of tiles, which have them with own code: those of states on devices and of waits for them.
+// Classes of time that tiles do not have (they count them as own code): of states on devices, and of waits for devices.
 const (
 	classKernel = xtf.NumShares + iota
 	classTransfer
@@ -274,8 +272,8 @@ func stateClass(s trace.State) int {
 	return xtf.States[s].Share
 }
 
-// itemClass is the class whose colour a component has. What is a loss outside of MPI and files has that of calls that only start: no
-// component that is drawn next to it is that.
+// itemClass returns the class with the colour of a component. Losses outside of MPI and files have the colour of calls that only start
+// something, which no component that is drawn next to them has.
 func itemClass(i xtf.Item) int {
 	if states := xtf.StatesOf(i); len(states) > 0 && stateClass(states[0]) >= xtf.NumShares {
 		return stateClass(states[0])
@@ -306,7 +304,7 @@ func getMeta(_ context.Context, p *params) (any, error) {
 	return m, nil
 }
 
-// Bounds of answers.
+// Limits of answers.
 const (
 	mostMessages   = 2000
 	matrixCells    = 256
@@ -342,7 +340,7 @@ func getLocations(_ context.Context, p *params) (any, error) {
 	return x, nil
 }
 
-// firstCounter is the counter of the first reading of a recorder of metrics; -1 of other locations, and without readings.
+// firstCounter returns the counter of the first reading of a recorder of metrics; -1 for other locations, and without readings.
 func (x *run) firstCounter(p trace.P) (int, error) {
 	if x.Defs.Location(p).Type != trace.MetricLocation {
 		return -1, nil
@@ -362,7 +360,7 @@ func (x *run) firstCounter(p trace.P) (int, error) {
 	return found, err
 }
 
-// location describes a row of the timeline.
+// location returns a row of the timeline.
 func (x *run) location(p trace.P) (Location, error) {
 	d := x.Defs
 	l := d.Location(p)
@@ -381,7 +379,7 @@ func (x *run) location(p trace.P) (Location, error) {
 	return loc, nil
 }
 
-// topologies are the first Cartesian topologies, and the coordinates of processes in each.
+// topologies returns the first Cartesian topologies, and the coordinates of processes in each.
 func topologies(d *trace.Definitions) ([]Topology, []map[uint32][]uint32) {
 	const most = 8
 	list, places, at := []Topology{}, []map[uint32][]uint32{}, map[uint32]int{}

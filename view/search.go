@@ -13,10 +13,10 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Bounds of a search.
+// Limits of a search.
 const (
 	mostQuery   = 256
-	longestBins = 256 // of the run, of each the longest call
+	longestBins = 256 // bins of the run, of each of which the longest call is found
 )
 
 // find is a search in progress.
@@ -53,7 +53,7 @@ func getSearch(ctx context.Context, p *params) (any, error) {
 	return f.to, f.locations(ctx, text)
 }
 
-// add adds a hit if there is room.
+// add adds a hit if there is room, else it counts it.
 func (f *find) add(h Hit) {
 	if len(f.to.Hits) < f.limit {
 		f.to.Hits = append(f.to.Hits, h)
@@ -62,7 +62,7 @@ func (f *find) add(h Hit) {
 	}
 }
 
-// rank finds "rank 17" and plain numbers.
+// rank finds "rank 17" and numbers.
 func (f *find) rank(text string) {
 	n, err := parseDecimal(strings.TrimSpace(strings.TrimPrefix(text, "rank")))
 	if err != nil || n >= uint64(f.x.meta.Processes) || f.x.Defs.Processes()[n].Count == 0 {
@@ -72,7 +72,7 @@ func (f *find) rank(text string) {
 	f.add(Hit{Kind: "location", Label: "rank " + strconv.FormatUint(n, 10), Detail: "", Location: &at})
 }
 
-// regions finds functions by their names and files.
+// regions finds functions by name and file.
 func (f *find) regions(text string) {
 	for i := range f.x.meta.Regions {
 		r := &f.x.meta.Regions[i]
@@ -120,8 +120,8 @@ func (f *find) locations(ctx context.Context, text string) error {
 	return nil
 }
 
-// longest finds long calls: of each of some hundred bins of the run the longest that begins there, of all locations,
-// which the tiles of the largest group name.
+// longest finds long calls: the longest one that begins in each of some hundred bins of the run, over all locations. Tiles of the largest
+// group name it.
 func (f *find) longest(ctx context.Context, name string) error {
 	top := uint8(len(f.x.meta.Groups) - 1)
 	a, err := f.x.array(0, xtf.TypeTile)
@@ -168,7 +168,7 @@ func (f *find) longest(ctx context.Context, name string) error {
 	return nil
 }
 
-// longCall reads the call that a tile of all locations names: it says which location has it, whose tile says which.
+// longCall reads the call that a tile of a group names: the tile has the location, and that location's tile has the row.
 func (f *find) longCall(t *xtf.Tile, f0, level uint8) (*Hit, error) {
 	p, n := trace.P(0), t.Longest
 	if f0 > 0 {

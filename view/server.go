@@ -31,15 +31,14 @@ var embedded embed.FS
 // Options of a server.
 type Options struct {
 	Tool  string   // version of coppice
-	Base  string   // path below which the server is seen, "" or "/some/path"
-	Hosts []string // names accepted in Host next to localhost and loopback addresses, without port
-	Token string   // what a request must show; empty: a random one
+	Base  string   // path of the server in URLs, "" or "/some/path"
+	Hosts []string // names accepted in Host in addition to localhost and loopback addresses, without port
+	Token string   // what requests must have; "": New makes a random one
 
-	SendBytes int64 // bound of answers that wait for their readers; 0: 64 MiB
+	SendBytes int64 // most bytes of answers that wait for their clients; 0: 64 MiB
 }
 
-// Server answers the requests of browsers about one run, or two. It is an http.Handler, safe for
-// concurrent use.
+// Server answers requests about one run, or about two to compare. It is an http.Handler, safe for concurrent use.
 type Server struct {
 	o       Options
 	runs    []*run
@@ -47,14 +46,14 @@ type Server struct {
 	assets  fs.FS
 	etags   map[string]string // of assets
 	turns   *turns
-	active  atomic.Int64 // unix seconds of the last request with a token
+	active  atomic.Int64 // Unix seconds of the last request with a token
 	routes  map[string]endpoint
 }
 
-// endpoint computes an answer: a value for JSON, or raw.
+// endpoint computes an answer: a value for JSON, raw, or a stream.
 type endpoint func(ctx context.Context, p *params) (any, error)
 
-// New makes a server of one run, or of two to compare. The runs stay the caller's.
+// New makes a server of one run, or of two to compare. The caller closes the runs.
 func New(runs []*results.Run, o Options) (*Server, error) {
 	if o.Base = strings.TrimRight(o.Base, "/"); o.Base != "" && !strings.HasPrefix(o.Base, "/") {
 		o.Base = "/" + o.Base
@@ -143,7 +142,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 		v := p.text("v", 64)
 		if v != "" && v != s.version {
 			p.wrong(&problem{http.StatusConflict, Failure{"another version", "v=" + clip(v), "the server shows another file now, or is another program", "Load the page again"}})
-		} else if v != "" { // for ever: the address names the version
+		} else if v != "" { // for ever: the URL has the version
 			keep = "private, max-age=31536000, immutable"
 		}
 		err = p.err
@@ -188,17 +187,17 @@ func (s *Server) produce(w http.ResponseWriter, r *http.Request, make func() (an
 	}
 }
 
-// params reads the parameters of a request, each once. The first one that is wrong is err; those after it have their defaults.
+// params reads the parameters of a request, each once. err is the first error; parameters read after it have their defaults.
 type params struct {
 	s    *Server
 	run  *run
-	tail string // what follows the endpoint's name in the path
+	tail string // path after the endpoint's name
 	v    url.Values
 	used []string
 	err  error
 }
 
-// params parses the query of a request; it is bounded by the size of headers.
+// params parses the query of a request. The limit of headers limits it.
 func (s *Server) params(r *http.Request, tail string) (*params, error) {
 	v, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -209,14 +208,14 @@ func (s *Server) params(r *http.Request, tail string) (*params, error) {
 	return p, p.err
 }
 
-// wrong notes an error, unless there was one before.
+// wrong sets the error, unless there is one already.
 func (p *params) wrong(err error) {
 	if p.err == nil {
 		p.err = err
 	}
 }
 
-// rest complains about parameters that nobody read.
+// rest returns an error for parameters that the endpoint has not read.
 func (p *params) rest() error {
 	for _, name := range slices.Sorted(maps.Keys(p.v)) {
 		if !slices.Contains(p.used, name) {
@@ -226,7 +225,7 @@ func (p *params) rest() error {
 	return nil
 }
 
-// text reads a parameter of at most so many bytes.
+// text reads a parameter of at most this many bytes.
 func (p *params) text(name string, most int) string {
 	p.used = append(p.used, name)
 	switch list := p.v[name]; {
@@ -241,7 +240,7 @@ func (p *params) text(name string, most int) string {
 	return ""
 }
 
-// number reads a decimal number between least and most; without the parameter it is def.
+// number reads a decimal number from least to most; def if there is no such parameter.
 func (p *params) number(name string, def, least, most uint64) uint64 {
 	text := p.text(name, 24)
 	if p.err != nil || text == "" && !p.v.Has(name) {
@@ -255,7 +254,7 @@ func (p *params) number(name string, def, least, most uint64) uint64 {
 	return n
 }
 
-// parseDecimal reads digits only.
+// parseDecimal accepts only digits.
 func parseDecimal(text string) (uint64, error) {
 	if strings.HasPrefix(text, "+") {
 		return 0, strconv.ErrSyntax
@@ -263,7 +262,7 @@ func parseDecimal(text string) (uint64, error) {
 	return strconv.ParseUint(text, 10, 64)
 }
 
-// span reads t=A..B with either side left out, by default the whole run. The end is not below the begin.
+// span reads t=A..B, of which either side may be missing; by default it is the whole run. end >= begin.
 func (p *params) span() (begin, end uint64) {
 	begin, end = p.run.first, p.run.end()
 	text := p.text("t", 64)
@@ -297,10 +296,10 @@ func (p *params) ranks() results.Ranks {
 	return r
 }
 
-// needRows refuses a file without events.
+// needRows sets an error if the file does not have events.
 func (p *params) needRows() { p.wrong(p.run.needRows()) }
 
-// window reads t and ranks, of a run with events.
+// window reads t and ranks. It needs events.
 func (p *params) window() *windowOptions {
 	p.needRows()
 	o := &windowOptions{}
@@ -309,11 +308,11 @@ func (p *params) window() *windowOptions {
 	return o
 }
 
-// mostExact is how many locations are read exactly without being asked: some pages at either border of each.
+// mostExact is the most locations that are read exactly by default: it takes some pages at both borders of each.
 const mostExact = 256
 
-// summed reads a window, and exact=1 or 0: whether its sums are to be exact. Without it few locations are read exactly: bounds of a
-// short window may be as wide as it.
+// summed reads a window and exact=0 or 1. Without exact, windows of few locations are exact, because bounds of a short window may be as
+// wide as the window.
 func (p *params) summed() *windowOptions {
 	o := p.window()
 	if p.v.Has("exact") {
@@ -330,7 +329,7 @@ func (p *params) summed() *windowOptions {
 	return o
 }
 
-// loc reads loc=L, which must be given.
+// loc reads loc=L, which is required.
 func (p *params) loc() trace.P {
 	n := uint64(p.run.meta.Locations)
 	switch {
@@ -349,7 +348,7 @@ func (p *params) limit(def, most int) int {
 	return int(p.number("max", uint64(def), 1, uint64(most)))
 }
 
-// choice reads one of some words, the first by default.
+// choice reads one of some words; the first one is the default.
 func (p *params) choice(name string, words ...string) string {
 	text := p.text(name, 64)
 	switch {
@@ -364,7 +363,7 @@ func (p *params) choice(name string, words ...string) string {
 // tokenBytes is the length of a random token: 256 bits.
 const tokenBytes = 32
 
-// NewToken returns a random token that can be in a URL.
+// NewToken returns a random token for URLs.
 func NewToken() (string, error) {
 	b := make([]byte, tokenBytes)
 	if _, err := rand.Read(b); err != nil {
@@ -373,7 +372,7 @@ func NewToken() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b), nil
 }
 
-// harden sets the headers of every answer: nothing from elsewhere is loaded, run or allowed to frame the page.
+// harden sets security headers: a page may not load anything from elsewhere, nor be framed.
 func harden(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -384,8 +383,8 @@ func harden(h http.Header) {
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 }
 
-// admit lets a request pass that only reads, is meant for this server, comes from its own page or none, and shows the
-// token. It returns the path below the base.
+// admit checks that a request only reads, is meant for this server, comes from its own page or from none, and has the token. It returns the
+// path below the base.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (string, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -411,8 +410,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (string, error) {
 	return path, s.authenticate(w, r, path)
 }
 
-// hostAllowed says whether Host names this server. Any port will do: ssh may forward another one. Names that an
-// attacker's name server could point here (DNS rebinding) are none of these.
+// hostAllowed reports whether Host names this server, with any port, because ssh may forward another one. It excludes names that an
+// attacker's name server could resolve to this machine (DNS rebinding).
 func (s *Server) hostAllowed(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -428,8 +427,8 @@ func (s *Server) hostAllowed(host string) bool {
 	return name != "" && slices.ContainsFunc(s.o.Hosts, func(h string) bool { return strings.EqualFold(strings.Trim(h, "[]"), name) })
 }
 
-// foreign says which header tells that another site made the request, "" if none does. The page itself may be opened
-// from anywhere: the cookie does not come along then, and nothing is shown without the token.
+// foreign returns the header that shows that another site made the request, "" if none does. The page itself may be opened from anywhere:
+// the browser does not send the cookie then, and without the token nothing is shown.
 func foreign(r *http.Request) string {
 	if o := r.Header.Get("Origin"); o != "" {
 		u, err := url.Parse(o)
@@ -444,7 +443,7 @@ func foreign(r *http.Request) string {
 	return ""
 }
 
-// cookieName is the name of the cookie as the browser sees this server: cookies do not part by port.
+// cookieName includes the port of this server, because browsers do not separate cookies by port.
 func cookieName(host string) string {
 	if _, port, err := net.SplitHostPort(host); err == nil {
 		return "coppice-" + port
@@ -452,9 +451,9 @@ func cookieName(host string) string {
 	return "coppice"
 }
 
-// authenticate wants the token: in the cookie, in the Authorization header, or, on the page, in its address.
+// authenticate checks the token: in the cookie, in the Authorization header, or, for the page, in its URL.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, path string) error {
-	if path == "" { // relative addresses of the page need the slash
+	if path == "" { // relative URLs of the page need the slash
 		http.Redirect(w, r, s.o.Base+"/?"+r.URL.RawQuery, http.StatusPermanentRedirect)
 		return errAnswered
 	}
@@ -475,12 +474,12 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, path strin
 	}}
 }
 
-// right compares in constant time.
+// right compares a token in constant time.
 func (s *Server) right(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.o.Token)) == 1
 }
 
-// clip shortens what a message repeats of a request.
+// clip shortens a part of a request for a message.
 func clip(text string) string {
 	if len(text) > 100 {
 		text = text[:100]

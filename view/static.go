@@ -20,36 +20,35 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// ErrStaticSize is of a limit that does not even hold the page and its sums.
+// ErrStaticSize is the error of a limit that is too low even for the page and its sums.
 var ErrStaticSize = errors.New("the file would be larger than allowed")
 
-// StaticOptions says how much a static file holds.
+// StaticOptions are the limits of a static file.
 type StaticOptions struct {
 	Levels   int   // zoom levels of tiles, from the coarsest
 	MaxBytes int64 // of the file
 }
 
-// Static says what a static file holds.
+// Static describes a static file.
 type Static struct {
 	Bytes  int64 `json:"bytes"`
 	Tiles  int   `json:"tiles"`
-	Levels int   `json:"levels"` // that are in it completely
-	Full   bool  `json:"-"`      // every level asked for is
+	Levels int   `json:"levels"` // levels that are complete
+	Full   bool  `json:"-"`      // all levels that were asked for are complete
 }
 
-// staticData is what the page finds in the file instead of a server: answers by their path and parameters, and tiles by
-// run/z/x/rows, gzip in base64.
+// staticData replaces the server in a static file: answers by path and parameters, and tiles by run/z/x/rows, gzip in base64.
 type staticData struct {
 	Name  string                     `json:"name"`
 	JSON  map[string]json.RawMessage `json:"json"`
 	Tiles map[string]string          `json:"tiles"`
 }
 
-// staticIntervals bounds the intervals whose characteristics are in a static file.
+// staticIntervals is the most intervals whose characteristics are in a static file.
 const staticIntervals = 100
 
-// WriteStatic writes the viewer of the first run as one file that needs no server and asks for nothing: the page, the
-// answers about the whole run, and tiles, coarse ones first, until the size is reached. It holds the file in memory.
+// WriteStatic writes the viewer of the first run as one file that needs neither a server nor a network: the page, the answers about the
+// whole run, and tiles, coarse ones first, up to MaxBytes. It holds the file in memory.
 func (s *Server) WriteStatic(ctx context.Context, w io.Writer, o StaticOptions) (*Static, error) {
 	d, err := s.staticAnswers(ctx)
 	if err != nil {
@@ -85,7 +84,7 @@ func (s *Server) WriteStatic(ctx context.Context, w io.Writer, o StaticOptions) 
 	return st, nil
 }
 
-// staticAnswers computes what is said about the whole run. What the file does not have stays out.
+// staticAnswers computes the answers about the whole run. It leaves out what the run's file does not have.
 func (s *Server) staticAnswers(ctx context.Context) (*staticData, error) {
 	d := &staticData{Name: s.runs[0].Name, JSON: map[string]json.RawMessage{}, Tiles: map[string]string{}}
 	for _, x := range []struct{ key, name, query string }{
@@ -127,8 +126,7 @@ func (s *Server) staticAnswer(ctx context.Context, d *staticData, key, name, tai
 	return err
 }
 
-// inside answers a question of the program itself, about the first run. Its errors are those of the packages below, which tell what
-// the exit code is.
+// inside computes an answer about the first run for the program itself. Errors are those of the lower packages, which decide the exit code.
 func (s *Server) inside(ctx context.Context, name, tail, query string) (any, error) {
 	v, err := url.ParseQuery(query)
 	if err != nil {
@@ -137,7 +135,7 @@ func (s *Server) inside(ctx context.Context, name, tail, query string) (any, err
 	return compute(ctx, s.routes[name], &params{s: s, run: s.runs[0], tail: tail, v: v})
 }
 
-// leastRows is the number of rows from which a level of groups is worth its bytes: with fewer, finer groups are shown.
+// leastRows is the least number of rows for which a level of groups is written; with fewer, finer groups are shown.
 const leastRows = 16
 
 // staticTiles adds tiles level by level while there is room.
@@ -147,7 +145,7 @@ func (s *Server) staticTiles(ctx context.Context, d *staticData, levels int, roo
 	if !x.meta.Rows {
 		return st, nil
 	}
-	packer, err := gzip.NewWriterLevel(nil, gzip.DefaultCompression) // one for all: it is larger than most tiles
+	packer, err := gzip.NewWriterLevel(nil, gzip.DefaultCompression) // reused: it is larger than most tiles
 	if err != nil {
 		return nil, err
 	}
@@ -199,12 +197,12 @@ func (s *Server) staticTile(ctx context.Context, name string, packer *gzip.Write
 	return base64.StdEncoding.EncodeToString(out.Bytes()), nil
 }
 
-// staticPage is the page with its style and its program inside; a zero byte is where the data goes.
+// staticPage returns the page with its style and program inside; a zero byte marks the place of the data.
 func (s *Server) staticPage() (string, error) {
 	read := func(name string) string {
 		b, err := fs.ReadFile(s.assets, name)
 		if err != nil {
-			panic(err) // the files are part of the program
+			panic(err) // they are embedded
 		}
 		return string(b)
 	}
@@ -229,16 +227,16 @@ func (s *Server) staticPage() (string, error) {
 	return r.Replace(read("index.html")), nil
 }
 
-// A page that is opened from disk may not import modules. Its program is one text: all modules, those that are imported
-// first, without the words import and export. So top-level names are different in all modules, and imports have one form:
-// a list of names from one file, not renamed; a test keeps that.
+// A page that is opened from disk may not import modules. So its program is one text: all modules, each after those that it imports,
+// without the words import and export. Top-level names must therefore differ in all modules, and imports have one form: a list of names
+// from one file, not renamed. A test checks that.
 
 var (
 	importLine = regexp.MustCompile(`(?m)^import \{[^}]*\} from '\./([a-z0-9]+\.js)';\n`)
 	exportWord = regexp.MustCompile(`(?m)^export (const|let|class|function|async function) `)
 )
 
-// bundle joins a module and all it imports, each after those that it imports.
+// bundle joins a module and all that it imports, each after its own imports.
 func bundle(files fs.FS, main string) (string, error) {
 	var b strings.Builder
 	known := map[string]bool{} // false: its imports are in progress

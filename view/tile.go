@@ -28,7 +28,7 @@ const (
 	tileVersion = 2
 )
 
-// Flags of a tile, of a bin, and of a call, as they are in an answer.
+// Flags of a tile, of a bin, and of a call in an answer.
 const (
 	tileHasSpans = 1 << iota
 	tileIsExact
@@ -48,13 +48,13 @@ const (
 	spanCut    = 4
 )
 
-// noRegion is in a bin where nothing was recorded.
+// noRegion marks a bin without a region.
 const noRegion = math.MaxUint32
 
-// grid is where a tile lies: 512 bins of 1<<shift ticks from begin on, and rows of so many locations each.
+// grid is the place of a tile: 512 bins of 1<<shift ticks from begin on, and rows of stride locations each.
 type grid struct {
 	begin  uint64
-	end    uint64 // of the last bin; the largest tick where it lies after
+	end    uint64 // of the last bin; the largest tick if it lies beyond
 	shift  int
 	f      uint8 // rows are groups of 16^f locations
 	first  trace.P
@@ -62,7 +62,7 @@ type grid struct {
 	rows   int
 }
 
-// parseTile reads z/x/F-I.
+// parseTile parses z/x/F-I.
 func (x *run) parseTile(text string) (*grid, error) {
 	where := "tile/" + clip(text)
 	parts := strings.Split(text, "/")
@@ -100,10 +100,10 @@ func (x *run) parseTile(text string) (*grid, error) {
 	return g, nil
 }
 
-// bin is the bin of a tick of the tile.
+// bin returns the bin of a tick in the tile.
 func (g *grid) bin(t uint64) int { return int((t - g.begin) >> g.shift) }
 
-// picture is a tile in progress: planes of rows*512 values, and calls.
+// picture is a tile that is being computed: planes of rows*512 values, and calls.
 type picture struct {
 	grid
 	region []uint32
@@ -112,10 +112,10 @@ type picture struct {
 	calls  []uint8
 	flags  []uint8
 	gap    []uint8
-	lists  [][]span // calls by row; nil without
+	lists  [][]span // calls by row; nil: not listed
 	spans  bool
 	lost   int
-	out    []byte // head and planes of the answer; those of bytes are written in place
+	out    []byte // head and planes of the answer; planes of bytes are written in place
 }
 
 // span is a call in a tile.
@@ -160,7 +160,7 @@ func getTile(ctx context.Context, p *params) (any, error) {
 	return raw(x.encode()), nil
 }
 
-// paint fills the rows of a tile.
+// paint computes the rows of a tile.
 func (x *run) paint(ctx context.Context, t *picture) error {
 	way := fromPyramid
 	if t.f == 0 {
@@ -190,7 +190,7 @@ func (x *run) paint(ctx context.Context, t *picture) error {
 			t.loseRow(i)
 		}
 	}
-	if t.spans && t.count() > tileSpans { // open calls around the tile count, too
+	if t.spans && t.count() > tileSpans { // open calls around the tile count too
 		t.spans, t.lists = false, nil
 	}
 	return nil
@@ -217,7 +217,7 @@ func (t *picture) count() int {
 	return n
 }
 
-// way is what the bins of a tile are computed from.
+// way is the source of a tile's bins.
 type way int
 
 const (
@@ -226,8 +226,8 @@ const (
 	fromSpans
 )
 
-// wayOf decides by the number of calls that begin in the tile: few are listed; where bins are narrower than those of
-// the pyramid, a bounded number is read.
+// wayOf chooses by the number of calls that begin in the tile. Few calls are listed. If bins are narrower than those of the pyramid, calls
+// are read up to a limit.
 func (x *run) wayOf(ctx context.Context, t *picture) (way, error) {
 	counts := make([]uint64, t.rows)
 	narrow := make([]bool, t.rows)
@@ -248,7 +248,7 @@ func (x *run) wayOf(ctx context.Context, t *picture) (way, error) {
 			}
 		}
 		if results.Partial(err) {
-			return nil // the row is lost when it is painted
+			return nil // paintRow loses the row
 		}
 		return err
 	})
@@ -283,12 +283,12 @@ func (x *run) paintRow(t *picture, i int, w way) error {
 	return x.paintWaits(t, i, p)
 }
 
-// paintGaps fills the plane of time in no recorded call of row i, of processes that live: from the first event of their first
-// thread to its last one. Shares are rounded down: what is left by that alone is none.
+// paintGaps computes, for row i, the share of time without a recorded call, of processes between the first and the last event of their
+// first thread. Shares are rounded down, so what only rounding leaves does not count.
 func (x *run) paintGaps(t *picture, i int, p trace.P) error {
 	lives := x.lives()
 	lives = lives[p:min(uint64(p)+t.stride, uint64(len(lives)))]
-	const whole = 1 << 16 // of a bin of one location
+	const whole = 1 << 16 // ticks of one location in a bin, scaled
 	edges := make([]int64, tileBins+2)
 	width := uint64(1) << t.shift
 	for _, l := range lives {
@@ -326,7 +326,7 @@ func (x *run) paintGaps(t *picture, i int, p trace.P) error {
 	return nil
 }
 
-// parallel calls f(0) to f(n-1), a few at a time.
+// parallel calls f(0) to f(n-1), several at a time.
 func parallel(ctx context.Context, n int, f func(i int) error) error {
 	workers := min(n, max(1, runtime.GOMAXPROCS(0)))
 	var g errgroup.Group
@@ -346,7 +346,7 @@ func parallel(ctx context.Context, n int, f func(i int) error) error {
 	return g.Wait()
 }
 
-// encode writes the tile as api.go draws it.
+// encode returns the tile in the form that api.go describes.
 func (t *picture) encode() []byte {
 	s, le, b := t.count(), binary.LittleEndian, t.out
 	copy(b, "CTIL")
@@ -375,7 +375,7 @@ func (t *picture) encode() []byte {
 	return t.appendSpans(slices.Grow(b, 34*s))
 }
 
-// appendSpans writes the calls column by column.
+// appendSpans appends the calls column by column.
 func (t *picture) appendSpans(b []byte) []byte {
 	le := binary.LittleEndian
 	column := func(put func(row int, s *span)) {
@@ -403,8 +403,8 @@ func (t *picture) appendSpans(b []byte) []byte {
 	return b
 }
 
-// paintPyramid fills row i from the tiles of its group. Bins of the pyramid are 4^level ticks wide: a bin of the picture
-// is one of them, several, or, below the finest level, a part.
+// paintPyramid computes row i from the tiles of its group. Bins of the pyramid are 4^level ticks wide. A bin of the picture is one of them,
+// several, or, below the finest level, a part of one.
 func (x *run) paintPyramid(t *picture, i int, p trace.P) error {
 	a, err := x.array(p, xtf.TypeTile)
 	if err != nil {
@@ -443,7 +443,7 @@ func (x *run) paintPyramid(t *picture, i int, p trace.P) error {
 	return err
 }
 
-// paintTile puts a row of the pyramid where it belongs.
+// paintTile adds a row of the pyramid to the bins that it covers.
 func (x *run) paintTile(t *picture, i int, r *xtf.Tile, m *mixer) {
 	first, last := xtf.BinSpan(r.Key)
 	if last < t.begin || first >= t.end || last < first {
@@ -455,7 +455,7 @@ func (x *run) paintTile(t *picture, i int, r *xtf.Tile, m *mixer) {
 		m.add(t, i, b1, r, region, x.shareOf(region))
 		return
 	}
-	// A bin that reaches beyond the run is shown as what is in its part of the run.
+	// A bin that extends beyond the run shows its part in the run.
 	width, inRun := last-first+1, min(last, x.last)-max(first, x.first)+1
 	if first > x.last || last < x.first || width == 0 {
 		inRun = width
@@ -474,10 +474,10 @@ func (x *run) paintTile(t *picture, i int, r *xtf.Tile, m *mixer) {
 	}
 }
 
-// callsByte is 0 for none, else one more than the logarithm.
+// callsByte returns 0 for no calls, else 1 + floor(log2(n)), at most 33.
 func callsByte(n uint64) uint8 { return uint8(min(bits.Len64(n), 33)) }
 
-// regionWord is a region's index as it is in a tile.
+// regionWord returns a region's index as it is in a tile.
 func (x *run) regionWord(ref uint32) uint32 {
 	if i := x.region(ref); i >= 0 {
 		return uint32(i)
@@ -485,7 +485,7 @@ func (x *run) regionWord(ref uint32) uint32 {
 	return noRegion
 }
 
-// shareOf is the class of time of a region of a tile.
+// shareOf returns the class of time of a region of a tile.
 func (x *run) shareOf(word uint32) int {
 	if uint64(word) < uint64(len(x.shares)) {
 		return x.shares[word]
@@ -493,8 +493,7 @@ func (x *run) shareOf(word uint32) int {
 	return xtf.ShareOwn
 }
 
-// mixer joins the 2^weight bins of the pyramid that make a bin of the picture. The region is that of the part whose
-// class has most time there.
+// mixer joins the 2^weight bins of the pyramid that form a bin of the picture. The region is that of the part whose class has most time.
 type mixer struct {
 	weight int
 	bin    int
@@ -519,7 +518,7 @@ func (m *mixer) add(t *picture, i, bin int, r *xtf.Tile, region uint32, class in
 	m.calls += uint64(r.Rows)
 }
 
-// flush writes the bin in progress.
+// flush writes the current bin.
 func (m *mixer) flush(t *picture, i int) {
 	if !m.any {
 		return
@@ -532,10 +531,10 @@ func (m *mixer) flush(t *picture, i int) {
 	*m = mixer{weight: m.weight}
 }
 
-// maxWaitRows is the number of waits of a row that are looked at one by one; of more the sums at pages tell.
+// maxWaitRows is the most waits of a row that are read one by one; for more, running totals at pages are used.
 const maxWaitRows = 4096
 
-// paintWaits fills the plane of waits of row i.
+// paintWaits computes the plane of waits of row i.
 func (x *run) paintWaits(t *picture, i int, p trace.P) error {
 	a, err := x.array(p, xtf.TypeWait)
 	if err != nil || a.Len() == 0 {
@@ -554,14 +553,14 @@ func (x *run) paintWaits(t *picture, i int, p trace.P) error {
 		}
 	}
 	for b, v := range ticks {
-		if v > 0 { // of anything there is at least 1
+		if v > 0 { // at least 1 if there is a wait
 			t.wait[i*tileBins+b] = max(shareByte(v, t.shift), 1)
 		}
 	}
 	return err
 }
 
-// waitsAlong adds the waits from running totals at the borders of pages, even in between.
+// waitsAlong adds the waits from running totals at pages, distributed evenly between these.
 func (t *picture) waitsAlong(a *xtf.Array, ticks []uint64) error {
 	s, err := a.Sums().Along(t.begin, t.end, tileBins)
 	if err != nil {
@@ -577,7 +576,7 @@ func (t *picture) waitsAlong(a *xtf.Array, ticks []uint64) error {
 	return nil
 }
 
-// spread deals sum out to the bins of [from, to), by their part of it.
+// spread distributes sum evenly over the bins of [from, to).
 func (t *picture) spread(ticks []uint64, from, to, sum uint64) {
 	if to <= from {
 		return
@@ -593,7 +592,7 @@ func (t *picture) spread(ticks []uint64, from, to, sum uint64) {
 	}
 }
 
-// paintCalls fills row i exactly from the calls of location p.
+// paintCalls computes row i exactly from the calls of location p.
 func (x *run) paintCalls(t *picture, i int, p trace.P) error {
 	a, err := x.array(p, xtf.TypeCall)
 	if err != nil {
@@ -622,22 +621,22 @@ type frame struct {
 	class       int
 }
 
-// walker goes over the calls of a location in the order of time and gives every tick to the innermost open one.
+// walker reads the calls of a location by time and counts every tick for the innermost open call.
 type walker struct {
 	x     *run
 	t     *picture
 	row   int
 	calls *xtf.Array
 	at    uint64
-	stack []frame // innermost last; what is around the first one is read when that ends
+	stack []frame // innermost last; the caller of the first one is read when that ends
 
-	bin   int // in progress, -1 none
+	bin   int // current bin, -1: none
 	parts []part
 	begun uint64
 	mark  bool
 }
 
-// part is the ticks of a region in the bin in progress.
+// part is the ticks of a region in the current bin.
 type part struct {
 	region uint32
 	class  int
@@ -649,7 +648,7 @@ func (w *walker) frameOf(c *xtf.Call) frame {
 	return frame{end: c.End, parent: c.Parent, region: word, class: xtf.ShareOf(c.Class)}
 }
 
-// open begins with the innermost call that is open before the tile, and lists all around it.
+// open starts with the innermost call that is open before the tile, and lists its callers.
 func (w *walker) open() error {
 	if w.t.begin == 0 {
 		return nil
@@ -684,17 +683,16 @@ func (w *walker) open() error {
 	return nil
 }
 
-// callKey names a row of CALL.
+// callKey identifies a row of CALL.
 type callKey struct {
 	p xtf.Proc
 	n uint64
 }
 
-// mostCalls is how many rows are kept: 80 bytes each, with the table.
+// mostCalls is the most cached rows: 80 bytes each, with the table.
 const mostCalls = 1 << 16
 
-// call reads a row of CALL. Climbs go to the same few outer calls from every tile, whose pages hold nothing else of it:
-// they are kept apart.
+// call reads a row of CALL and caches it: climbs read the same few outer calls for every tile, and nothing else of their pages.
 func (x *run) call(a *xtf.Array, n uint64) (xtf.Call, error) {
 	k := callKey{a.Proc(), n}
 	x.callsMu.Lock()
@@ -704,7 +702,7 @@ func (x *run) call(a *xtf.Array, n uint64) (xtf.Call, error) {
 		return c, nil
 	}
 	c, err := results.Referred[xtf.Call](x.Run, uint32(a.Proc()), n)
-	if err == nil && c.Parent != xtf.Never && c.Parent >= n { // the climb ends for any bytes
+	if err == nil && c.Parent != xtf.Never && c.Parent >= n { // so that the climb ends for any bytes
 		err = fmt.Errorf("%s: call %d has call %d around it: %w", x.Name, n, c.Parent, xtf.ErrCorrupt)
 	}
 	if err != nil {
@@ -749,7 +747,7 @@ func (w *walker) enter(n uint64, c *xtf.Call) error {
 	return nil
 }
 
-// advance gives the ticks up to t to the calls that are open meanwhile.
+// advance counts the ticks up to t for the calls that are open until then.
 func (w *walker) advance(t uint64) error {
 	for w.at < t && len(w.stack) > 0 {
 		f := w.stack[len(w.stack)-1]
@@ -769,7 +767,7 @@ func (w *walker) advance(t uint64) error {
 	return nil
 }
 
-// climb makes the innermost open call around row n the only one known.
+// climb makes the innermost open call around row n the only one on the stack.
 func (w *walker) climb(n uint64) error {
 	for n != xtf.Never {
 		c, err := w.x.call(w.calls, n)
@@ -808,7 +806,7 @@ func (w *walker) add(f *frame, ticks uint64) {
 	w.parts = append(w.parts, part{f.region, f.class, ticks})
 }
 
-// move makes b the bin in progress.
+// move makes b the current bin.
 func (w *walker) move(b int) {
 	if b != w.bin {
 		w.flush()
@@ -816,7 +814,7 @@ func (w *walker) move(b int) {
 	}
 }
 
-// flush writes the bin in progress.
+// flush writes the current bin.
 func (w *walker) flush() {
 	if w.bin < 0 || w.bin >= tileBins {
 		return
@@ -840,7 +838,7 @@ func (w *walker) flush() {
 	w.parts, w.begun, w.mark = w.parts[:0], 0, false
 }
 
-// shareByte is ticks of a bin of 1<<shift in 1/255, rounded down as in the pyramid.
+// shareByte returns the share of ticks in a bin of 1<<shift ticks, in 1/255, rounded down as in the pyramid.
 func shareByte(ticks uint64, shift int) uint8 {
 	return uint8(min(numbers.MulDiv(ticks, 255, 1<<shift), 255))
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Bounds of the search for the longest waits: rows that are looked at, and pieces of a location of which the ones with
-// most waiting come first.
+// Limits of the search for the longest waits: rows that are read, and pieces of a location. Pieces with most waiting time are read first.
 const (
 	mostWaitRows = 1 << 20
 	waitPieces   = 64
@@ -54,7 +53,7 @@ func getWaits(ctx context.Context, p *params) (any, error) {
 		if err != nil && !results.Partial(err) {
 			return nil, err
 		}
-		v.List = append(v.List, w) // without what ended it where that is damaged
+		v.List = append(v.List, w) // if what ended it is damaged, it is listed without
 	}
 	return v, nil
 }
@@ -71,13 +70,13 @@ func patternNames() []string {
 	return list
 }
 
-// waitSearch looks for the longest waits of a window.
+// waitSearch finds the longest waits of a window.
 type waitSearch struct {
 	x       *run
 	o       *windowOptions
 	pattern string
 	best    longest[waitRow]
-	found   uint64 // of the pattern, among those that were looked at
+	found   uint64 // waits of the pattern among those that were read
 	to      *Waits
 }
 
@@ -88,10 +87,10 @@ type waitPiece struct {
 	ticks  uint64
 }
 
-// run looks at all waits, or, where there are too many, at the pieces with most waiting.
+// run reads all waits, or, if there are too many, the pieces with most waiting time.
 func (h *waitSearch) run(ctx context.Context) error {
 	total, locations := uint64(0), []trace.P{}
-	_, err := h.x.each(ctx, h.o.ranks, "waits", func(p trace.P) error { // what is lost is listed already
+	_, err := h.x.each(ctx, h.o.ranks, "waits", func(p trace.P) error { // lost locations are listed already
 		a, err := h.x.array(p, xtf.TypeWait)
 		if err != nil || a.Len() == 0 {
 			return err
@@ -124,7 +123,7 @@ func (h *waitSearch) run(ctx context.Context) error {
 	return nil
 }
 
-// add adds a wait if it is one that is looked for.
+// add adds a wait if it has the pattern.
 func (h *waitSearch) add(p trace.P, n uint64, w *xtf.Wait) {
 	r := waitRow{p: p, n: n, w: *w}
 	h.to.Seen++
@@ -138,7 +137,7 @@ func (h *waitSearch) add(p trace.P, n uint64, w *xtf.Wait) {
 	}
 }
 
-// pieces looks where sums at pages say that most was waited, until enough rows were seen.
+// pieces reads the pieces in which, by running totals, most time was waited, up to the limit of rows.
 func (h *waitSearch) pieces(ctx context.Context, locations []trace.P) error {
 	list := longest[waitPiece]{limit: mostWaitRows / 1024, order: func(a, b waitPiece) int {
 		return cmp.Or(cmp.Compare(b.ticks, a.ticks), cmp.Compare(a.p, b.p), cmp.Compare(a.t1, b.t1))
@@ -182,7 +181,7 @@ func (h *waitSearch) pieces(ctx context.Context, locations []trace.P) error {
 	return nil
 }
 
-// counts reports whether an item is a wait that is looked for.
+// counts reports whether an item is a wait of the pattern.
 func (h *waitSearch) counts(i xtf.Item) bool {
 	if h.pattern == "all" {
 		return i < xtf.NumItems && i != xtf.ItemBarrierCompletion && i != xtf.ItemNxNCompletion
@@ -203,7 +202,7 @@ func getCauses(_ context.Context, p *params) (any, error) {
 	return &Causes{List: list[:min(limit, len(list))], More: max(0, len(list)-limit)}, nil
 }
 
-// mostPieceRows is how many rows of the critical path one answer looks at.
+// mostPieceRows is the most rows of the critical path that an answer reads.
 const mostPieceRows = 1 << 20
 
 func getCritical(ctx context.Context, p *params) (any, error) {
@@ -240,7 +239,7 @@ func getCritical(ctx context.Context, p *params) (any, error) {
 	return v, nil
 }
 
-// longest keeps the first of many things in an order. Memory: twice the limit.
+// longest keeps the first limit values in an order. Memory: twice the limit.
 type longest[T any] struct {
 	limit int
 	order func(a, b T) int
@@ -258,7 +257,7 @@ func (l *longest[T]) cut() {
 	l.all = l.all[:min(len(l.all), l.limit)]
 }
 
-// list is what is kept, in order; never nil.
+// list returns the kept values in order; never nil.
 func (l *longest[T]) list() []T {
 	l.cut()
 	return append([]T{}, l.all...)

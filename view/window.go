@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// windowOptions choose a window and how it is computed.
+// windowOptions are a window and how it is computed.
 type windowOptions struct {
 	begin, end uint64
 	ranks      results.Ranks
@@ -24,16 +24,16 @@ type windowOptions struct {
 	types      []xtf.TypeID // arrays to read; nil: all with running totals
 }
 
-// processWindow is what one process did in a window.
+// processWindow are the sums of one process in a window.
 type processWindow struct {
 	rank  uint32
 	items results.ItemLimits
-	alive uint64 // ticks of all its locations but recorders of metrics, from the first to the last event
+	alive uint64 // ticks of all its locations except recorders of metrics, from the first to the last event
 	cost  xtf.Stats
 }
 
-// eachProcess calls f, in any order, with what every chosen process did in the window. Approximate numbers come
-// from indexes alone: two descents for each of four arrays.
+// eachProcess calls f, in any order, with the sums of every chosen process in the window. Sums that are not exact come from indexes only:
+// two descents for each of four arrays.
 func (x *run) eachProcess(ctx context.Context, o *windowOptions, f func(*processWindow)) ([]table.Lost, xtf.Stats, error) {
 	var cost xtf.Stats
 	var first []trace.P
@@ -54,7 +54,7 @@ func (x *run) eachProcess(ctx context.Context, o *windowOptions, f func(*process
 	return lost, cost, err
 }
 
-// window adds up the locations of a process: times of the first one, the one that calls MPI, and the counts of all.
+// window adds up the locations of a process: times of the first one, which calls MPI, and counts of all.
 func (x *run) window(o *windowOptions, v *processWindow, p trace.Process) error {
 	for i := range trace.P(p.Count) {
 		at := p.First + i
@@ -72,7 +72,7 @@ func (x *run) window(o *windowOptions, v *processWindow, p trace.Process) error 
 		}
 	}
 	for k := range v.items {
-		if xtf.Item(k) == xtf.ItemComm { // of uncertain parts that may each be as long as the window
+		if xtf.Item(k) == xtf.ItemComm { // a sum of uncertain parts, each of which may be as long as the window
 			continue
 		}
 		if v.items[k].Upper > xtf.Most(x.Defs.NumLocations())*uint64(p.Count) {
@@ -82,14 +82,14 @@ func (x *run) window(o *windowOptions, v *processWindow, p trace.Process) error 
 	return nil
 }
 
-// locationWindow is what one location did; v gets what that cost, and how long the location was there.
+// locationWindow returns the sums of one location, and adds its cost and its time to v.
 func (x *run) locationWindow(o *windowOptions, p trace.P, v *processWindow) (items results.ItemLimits, err error) {
 	l, err := x.Running(p, &v.cost, o.types...)
 	if err != nil {
 		return items, err
 	}
 	v.alive += results.Inside(l.First, l.Last, o.begin, o.end)
-	if !l.Cut && o.begin <= l.First && o.end > l.Last { // all of it: nothing to look up
+	if !l.Cut && o.begin <= l.First && o.end > l.Last { // the whole location: nothing to look up
 		return l.Window(0, xtf.Never, o.exact)
 	}
 	return l.Window(o.begin, o.end, o.exact)
@@ -118,7 +118,7 @@ func (s *windowSums) add(v *processWindow) {
 	s.alive += v.alive
 }
 
-// items lists what is not 0; extremes are known in exact windows.
+// items lists the sums that are not 0. Extremes are known in exact windows only.
 func (s *windowSums) items(exact bool) []ItemSum {
 	list := []ItemSum{}
 	for i := range xtf.NumItems {
@@ -145,7 +145,7 @@ func unitOf(i xtf.Item) string {
 	return "ticks"
 }
 
-// mostFunctions is how many regions statistics list at most.
+// mostFunctions is the most regions that statistics list.
 const mostFunctions = 10000
 
 func getStats(ctx context.Context, p *params) (any, error) {
@@ -183,12 +183,12 @@ func (x *run) addFunctions(ctx context.Context, o *windowOptions, to *Stats, lim
 	return nil
 }
 
-// boundsOf takes the middle for the best guess.
+// boundsOf takes the middle as the best estimate.
 func boundsOf(l lookup.Limits) Bounds {
 	return Bounds{Lower: l.Lower, About: l.Lower + (l.Upper-l.Lower)/2, Upper: l.Upper}
 }
 
-// functions gathers the regions of a window: of all processes from the sums of the whole run, unless exact.
+// functions adds up the regions of a window. For all processes it uses the sums of the whole run, unless exact is set.
 func (x *run) functions(ctx context.Context, o *windowOptions) (*lookup.Functions, []table.Lost, xtf.Stats, error) {
 	all := lookup.NewFunctions(x.Run, o.begin, o.end)
 	var cost xtf.Stats
@@ -254,7 +254,7 @@ func getProfile(ctx context.Context, p *params) (any, error) {
 	return v, nil
 }
 
-// timeIn adds up the time that a function itself takes on the locations of each rank.
+// timeIn adds up the exclusive time of a function on the locations of each rank.
 func (x *run) timeIn(ctx context.Context, o *windowOptions, region uint32, t *columns) ([]table.Lost, error) {
 	return gather(ctx, x, x.chosen(o.ranks), "window", func(p trace.P) (v uint64, err error) {
 		f := lookup.NewFunctions(x.Run, o.begin, o.end)
@@ -279,7 +279,7 @@ type columns struct {
 	count      []int
 	place      []int // column of each rank, -1: not chosen
 	time, wait []uint64
-	item       int // whose sums are in values, -1: none's
+	item       int // item whose sums are in values, -1: none
 	values     []uint64
 	sums       [][]uint64 // by xtf.Parts
 	all        []results.Limits
@@ -287,7 +287,7 @@ type columns struct {
 	exact      bool
 }
 
-// newColumns makes columns of the ranks of a set below n.
+// newColumns makes at most most columns of the ranks of a set below n.
 func newColumns(n int, ranks results.Ranks, most int) *columns {
 	t := &columns{place: make([]int, n), exact: true, first: []uint32{}, count: []int{}, item: -1}
 	chosen := 0
@@ -367,7 +367,7 @@ func getCompare(ctx context.Context, p *params) (any, error) {
 	return v, nil
 }
 
-// headline sums up the whole run, from running totals, and fills the columns.
+// headline returns the summary of the whole run, from running totals, and adds it to the columns.
 func (x *run) headline(ctx context.Context, t *columns) (*CompareRun, error) {
 	r := &CompareRun{Name: x.Name, Processes: x.meta.Processes, Items: []CompareItem{}}
 	tree, err := x.tree.of(0, x.readTree)
@@ -402,7 +402,7 @@ func (x *run) headline(ctx context.Context, t *columns) (*CompareRun, error) {
 	return r, nil
 }
 
-// seconds converts ticks; nil where the trace does not tell how long one is.
+// seconds converts ticks; nil if the resolution is not known.
 func (x *run) seconds(ticks uint64) *float64 {
 	if x.meta.Resolution == 0 {
 		return nil
@@ -410,7 +410,7 @@ func (x *run) seconds(ticks uint64) *float64 {
 	return new(numbers.NewRatio(ticks, x.meta.Resolution).Value)
 }
 
-// secondsOf converts sums; without a known resolution they stay ticks.
+// secondsOf converts sums; they stay ticks if the resolution is not known.
 func (x *run) secondsOf(list []uint64) []float64 {
 	out := make([]float64, len(list))
 	for i := range list {
