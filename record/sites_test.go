@@ -250,6 +250,19 @@ func TestCallsThroughLibrary(t *testing.T) {
 	}
 }
 
+// TestSitesOfLargeLibraries holds that the module of a frame is found without the linker's search of all its symbols, which takes a
+// millisecond of a large library, in each call from a new path. The program counts the searches and fails after 20.
+func TestSitesOfLargeLibraries(t *testing.T) {
+	t.Parallel()
+	if goruntime.GOARCH != "amd64" {
+		t.Skip("the program counts where glibc has _dl_find_object and frames are unwound")
+	}
+	l := libraries(t)[0]
+	for _, debug := range [...]string{"-g", "-s"} {
+		l.recordSites(t, 16, l.compileProgram(t, "linker.c", debug, "-O1", "-rdynamic", "-ldl"))
+	}
+}
+
 // TestNoCallSites holds what is there without lines, without symbols, and without call sites.
 func TestNoCallSites(t *testing.T) {
 	t.Parallel()

@@ -176,13 +176,21 @@ static int has_lines(struct module *m, const char *id)
 	return found;
 }
 
+/* map_of returns the program or library of an address, NULL for none. dladdr1 goes through all symbols of a library each time. */
+static const struct link_map *map_of(uintptr_t address)
+{
+	const struct link_map *known = cr_tables(address);
+	struct link_map *map = NULL;
+	Dl_info info;
+	return known ? known : dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
+}
+
 /* module_of returns the program or library of a return address, NULL if there is none. The lock is held. */
 static struct module *module_of(uintptr_t address)
 {
-	Dl_info info, own;
-	struct link_map *map = NULL;
+	const struct link_map *map = map_of(address - 1);
 	char path[PATH_MAX] = "";
-	if (!dladdr1((void *)(address - 1), &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+	if (!map)
 		return NULL;
 	for (struct module *m = modules; m; m = m->following)
 		if (m->map == map && m->bias == map->l_addr)
@@ -201,10 +209,8 @@ static struct module *module_of(uintptr_t address)
 	*m = (struct module){.following = modules, .map = map, .bias = map->l_addr, .number = modules ? modules->number + 1 : 0};
 	memcpy(m->path, path, length + 1);
 	const char *name = strrchr(m->path, '/');
-	m->mpi = name && strncmp(name, "/libmpi", 7) == 0;
-	if (dladdr((const void *)cr_functions, &own))
-		m->mpi |= own.dli_fbase == info.dli_fbase;
-	int system = dladdr((const void *)(uintptr_t)qsort, &own) && own.dli_fbase == info.dli_fbase; /* the C library, which calls main */
+	m->mpi = (name && strncmp(name, "/libmpi", 7) == 0) || map == map_of((uintptr_t)cr_functions);
+	int system = map == map_of((uintptr_t)qsort); /* the C library, which calls main */
 	m->lines = !m->mpi && !system && has_lines(m, w.id);
 	modules = m;
 	char body[8 + sizeof w.id + sizeof path + 1];
