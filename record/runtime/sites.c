@@ -128,12 +128,9 @@ static void map_ranges(struct module *m, int fd, const ElfW(Shdr) *s)
 	}
 }
 
-/* lined returns whether a return address is in code with lines. If the section cannot be read, it is. */
-static int lined(const struct module *m, uintptr_t address)
+/* covered tells whether an address in a file is in code that has lines. What cannot be read has. */
+static int covered(const struct module *m, uintptr_t address)
 {
-	if (!m || !m->lines || !m->ranges)
-		return m && m->lines;
-	address -= m->bias + 1;
 	for (const uint8_t *p = m->ranges, *next; m->ranges_end - p > 4; p = next) {
 		uint32_t bytes;
 		uint64_t range[2];
@@ -150,7 +147,26 @@ static int lined(const struct module *m, uintptr_t address)
 	return 0;
 }
 
-/* has_lines returns whether a file has debug lines, or there is a separate debug file for its build id. */
+/* lined tells whether a return address is in code that has lines. Frames come again, and a large program has many ranges. The lock is held. */
+static int lined(const struct module *m, uintptr_t address)
+{
+	static struct {
+		const struct module *module;
+		uintptr_t address;
+		int lined;
+	} latest[1 << 10];
+	if (!m || !m->lines || !m->ranges)
+		return m && m->lines;
+	size_t at = (address * 0x9E3779B97F4A7C15u >> 32) % (sizeof latest / sizeof *latest);
+	if (latest[at].module != m || latest[at].address != address) {
+		latest[at].module = m;
+		latest[at].address = address;
+		latest[at].lined = covered(m, address - m->bias - 1);
+	}
+	return latest[at].lined;
+}
+
+/* has_lines looks among the sections of a file for lines, or for another file with what belongs to a build id. */
 static int has_lines(struct module *m, const char *id)
 {
 	const char *path = m->path;
