@@ -1324,10 +1324,16 @@ func TestWaitsOfTwoCauses(t *testing.T) {
 }
 
 // TestManyCollectives: 1000 operations of 8 bytes take 10 each, without anything between. Where process 1 leaves each 5 later, so that process 0
-// waits for it in the next one, it is the same loss.
+// waits for it in the next one, it is the same loss. A trace counts what a member gives once for each member.
 func TestManyCollectives(t *testing.T) {
 	t.Parallel()
-	for later, kind := range map[int]string{0: "small_messages", 5: "nxn_wait"} {
+	for _, x := range [...]struct {
+		later, bytes int
+		kind, each   string
+	}{
+		{0, 8, "small_messages", "4 B"}, {5, 8, "nxn_wait", "4 B"}, {0, 2000, "small_messages", "1 kB"}, {5, 2000, "nxn_wait", "1 kB"},
+	} {
+		later := x.later
 		text := &strings.Builder{}
 		for k := range 1000 {
 			for p := range 2 {
@@ -1336,12 +1342,28 @@ func TestManyCollectives(t *testing.T) {
 				if later > 0 && p == 0 {
 					end = begin + later + 2
 				}
-				fmt.Fprintf(text, "%[1]d %[2]d ENTER MPI_Allreduce\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d %[3]d MPI_COLLECTIVE_END ALLREDUCE MPI_COMM_WORLD none 8 8\n%[1]d %[3]d LEAVE MPI_Allreduce\n", p, begin, end)
+				fmt.Fprintf(text, "%[1]d %[2]d ENTER MPI_Allreduce\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d %[3]d MPI_COLLECTIVE_END ALLREDUCE MPI_COMM_WORLD none %[4]d %[4]d\n%[1]d %[3]d LEAVE MPI_Allreduce\n", p, begin, end, x.bytes)
 			}
 		}
 		doc := jsonOf[foundIn](t, "report", foundTrace(t, "-- program --\nprocesses 2\nresolution 1000\n-- events --\n"+text.String()))
-		if f := doc.Findings[0]; f.Kind != kind || !strings.Contains(f.Text, "a process calls MPI_Allreduce 1 000 times, with 16 B each on average") || !strings.HasPrefix(f.Advice, "let processes meet less often") {
-			t.Errorf("%d later: %+v", later, f)
+		if f := doc.Findings[0]; f.Kind != x.kind || !strings.Contains(f.Text, "a process calls MPI_Allreduce 1 000 times, with "+x.each+" a member on average") || !strings.HasPrefix(f.Advice, "let processes meet less often") {
+			t.Errorf("%+v: %+v", x, f)
+		}
+	}
+}
+
+// TestReducedBytes: two processes reduce vectors for all in 500. What the trace counts is what each gives, for each member: of 100 kB, 200 kB sent
+// and received. Long are 131 072 bytes, given and got.
+func TestReducedBytes(t *testing.T) {
+	t.Parallel()
+	for bytes, want := range map[int]string{100_000: "transfer", 150_000: "long_messages"} {
+		lines := ""
+		for p := range 2 {
+			lines += fmt.Sprintf("%[1]d 100 ENTER MPI_Allreduce\n%[1]d 100 MPI_COLLECTIVE_BEGIN\n%[1]d 600 MPI_COLLECTIVE_END ALLREDUCE MPI_COMM_WORLD none %[2]d %[2]d\n%[1]d 600 LEAVE MPI_Allreduce\n", p, 2*bytes)
+		}
+		f := jsonOf[foundIn](t, "report", foundTrace(t, program(2, lines))).Findings[0]
+		if f.Kind != want || want == "long_messages" && !strings.Contains(f.Evidence, "a process sends and receives 300 kB in a call of MPI_Allreduce on average") {
+			t.Errorf("%d bytes: %+v", bytes, f)
 		}
 	}
 }

@@ -128,7 +128,7 @@ static void map_ranges(struct module *m, int fd, const ElfW(Shdr) *s)
 	}
 }
 
-/* covered tells whether an address in a file is in code that has lines. What cannot be read has. */
+/* covered returns whether an address in a file is in code with lines. If the section cannot be read, it is. */
 static int covered(const struct module *m, uintptr_t address)
 {
 	for (const uint8_t *p = m->ranges, *next; m->ranges_end - p > 4; p = next) {
@@ -147,7 +147,7 @@ static int covered(const struct module *m, uintptr_t address)
 	return 0;
 }
 
-/* lined tells whether a return address is in code that has lines. Frames come again, and a large program has many ranges. The lock is held. */
+/* lined returns whether a return address is in code with lines. Frames come again, and a large program has many ranges. The lock is held. */
 static int lined(const struct module *m, uintptr_t address)
 {
 	static struct {
@@ -166,7 +166,7 @@ static int lined(const struct module *m, uintptr_t address)
 	return latest[at].lined;
 }
 
-/* has_lines looks among the sections of a file for lines, or for another file with what belongs to a build id. */
+/* has_lines returns whether a file has debug lines, or there is a separate debug file for its build id. */
 static int has_lines(struct module *m, const char *id)
 {
 	const char *path = m->path;

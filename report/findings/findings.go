@@ -639,8 +639,24 @@ func marks(s *results.Summary, nodes []results.Node) (n uint64) {
 }
 
 // oftenText says how often a process calls a collective operation with few bytes.
-func oftenText(region string, calls, mean uint64) string {
-	return fmt.Sprintf("; a process calls %s %s times, with %s each on average", region, numbers.Count(calls), numbers.Bytes(mean))
+func oftenText(region string, calls, each uint64) string {
+	return fmt.Sprintf("; a process calls %s %s times, with %s a member on average", region, numbers.Count(calls), numbers.Bytes(each))
+}
+
+// sizes counts the collective operations of a process in a region, the bytes that it sends and receives there, and of these what each member
+// gives or gets in a call on average: Score-P and the recorder count 8 bytes that 1000 members reduce for all as 8000 sent by each.
+func sizes(f *finder, region, rank uint32) (calls, own, each uint64, err error) {
+	err = results.Load(f.r, xtf.Proc(f.r.Defs.Processes()[rank].First), func(c *xtf.Coll) {
+		if c.Region != region || !xtf.Add(&own, c.Sent) || !xtf.Add(&own, c.Received) {
+			return
+		}
+		members := uint64(1)
+		if class := trace.CollectiveClass(c.Flags & xtf.CollOpMask); class&trace.ClassNxN != 0 || class&trace.ClassPrefix == 0 && c.Sent > 0 && c.Received > 0 { // a root
+			members = uint64(max(f.r.Defs.CommSize(c.Comm), 1))
+		}
+		calls, each = calls+1, each+max(c.Sent, c.Received)/members
+	})
+	return calls, own, each / max(calls, 1), beyond(err)
 }
 
 // transfer is MPI time in which nobody is waited for.
@@ -775,14 +791,27 @@ func (f *finder) transfer() error {
 		mostly := mostlyOf(before, f.each.largest[sumColl])
 		if k.sum == sumColl && most != nil && !mostly {
 			mean, calls := numbers.MeanOf(most.Bytes, max(most.Calls, 1)), most.Calls/max(f.s.Processors, 1)
+			rows, _, each, err := sizes(f, most.Region, f.each.rank[sumColl])
+			if err != nil {
+				return err
+			}
+			if rows == 0 {
+				each = mean
+			}
+			switch reduced := reduces(f.r, most); {
+			case reduced && rows > 0:
+				mean = 2 * each
+			case reduced:
+				mean /= max(f.s.Processors, 1)
+			}
 			switch {
 			case mean >= longMessage:
 				x.Kind = kindLongMessages
 				x.Evidence += fmt.Sprintf("; a process sends and receives %s in a call of %s on average", numbers.Bytes(mean), x.Where.Region)
 				f.uneven(&x, most)
-			case mean <= smallMessage && calls >= manyCalls:
+			case each <= smallMessage && calls >= manyCalls:
 				x.Kind, x.facts.often = KindSmallMessages, true
-				x.Evidence += oftenText(x.Where.Region, calls, mean)
+				x.Evidence += oftenText(x.Where.Region, calls, each)
 			}
 		}
 		if k.sum == sumColl && most != nil && f.matters(x.Ticks) && before >= f.each.largest[sumColl]/4 {

@@ -529,18 +529,14 @@ func (f *finder) heavy(x *Finding) error {
 	if k < 0 {
 		return nil
 	}
-	all, own, calls := f.hot.Profile.Regions[k].Bytes, uint64(0), uint64(0)
-	err := results.Load(f.r, xtf.Proc(processes[x.Cause.Process].First), func(c *xtf.Coll) {
-		if c.Region == x.facts.causeRegion && xtf.Add(&own, c.Sent) && xtf.Add(&own, c.Received) {
-			calls++
-		}
-	})
-	if mean := own / max(calls, 1); err == nil && calls >= manyCalls && mean <= smallMessage && !x.facts.OtherCall {
+	all := f.hot.Profile.Regions[k].Bytes
+	calls, own, each, err := sizes(f, x.facts.causeRegion, x.Cause.Process)
+	if calls >= manyCalls && each <= smallMessage && !x.facts.OtherCall {
 		x.facts.often = true
-		x.Evidence += oftenText(x.Cause.Region, calls, mean)
+		x.Evidence += oftenText(x.Cause.Region, calls, each)
 	}
 	if err != nil || own > all || own/max(calls, 1) < longMessage || numbers.MulDiv(own, 3*uint64(len(processes)), 4) < all {
-		return beyond(err)
+		return err
 	}
 	x.facts.heavy = true
 	x.Evidence += fmt.Sprintf("; rank %d sends and receives there %s of %s that all do", x.Cause.Process, numbers.Bytes(own), numbers.Bytes(all))
