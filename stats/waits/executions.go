@@ -7,11 +7,10 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// heldExecutions is the number of executions up to which those of a location stay
-// in memory: they are walked over five times.
+// heldExecutions is the most executions of a location that stay in memory, for the five walks over them.
 const heldExecutions = 2048
 
-// openExecutions returns what begins a walk over the executions of a location.
+// openExecutions returns a function that begins a walk over the executions of a location.
 func openExecutions(in *Location) (func() interval.Executions, error) {
 	c := in.Executions()
 	var rows []byte
@@ -27,7 +26,6 @@ func openExecutions(in *Location) (func() interval.Executions, error) {
 // heldRows are IVAL rows in memory.
 type heldRows struct{ row, rest []byte }
 
-// Next advances to the next row.
 func (h *heldRows) Next() bool {
 	if len(h.rest) == 0 {
 		return false
@@ -36,14 +34,11 @@ func (h *heldRows) Next() bool {
 	return true
 }
 
-// Row is the current row.
 func (h *heldRows) Row() []byte { return h.row }
 
-// Err is nil: the rows were read.
 func (h *heldRows) Err() error { return nil }
 
-// innermost finds the innermost execution at an instant, executions of derived
-// nodes apart. Memory: 16 bytes per open execution.
+// innermost finds the innermost execution at an instant, except those of derived nodes. Memory: 16 bytes per open execution.
 type innermost struct {
 	rows    interval.Executions
 	derived []bool
@@ -57,7 +52,7 @@ type execution struct {
 	node uint32
 }
 
-// at returns the node at t, which does not decrease.
+// at returns the innermost node at t, which must not decrease from call to call; 0 for none.
 func (x *innermost) at(t uint64) uint32 {
 	for {
 		if x.state == 0 {
@@ -83,7 +78,7 @@ func (x *innermost) at(t uint64) uint32 {
 	return x.open[len(x.open)-1].node
 }
 
-// close forgets the executions that end at t or before.
+// close closes the executions that end at t or before.
 func (x *innermost) close(t uint64) {
 	for n := len(x.open); n > 0 && x.open[n-1].end <= t; n-- {
 		x.open = x.open[:n-1]

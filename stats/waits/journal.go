@@ -8,26 +8,26 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// journalBlock is the number of records that a journal writes and reads at once.
+// journalBlock is the number of records in a block.
 const journalBlock = 512
 
-// journal is records of one width, in order: the newest ones in memory, those before in to. Memory: two blocks, and 8 bytes for
+// journal is a list of records of one width. The newest block is in memory, those before in a sink. Memory: two blocks, and 8 bytes for
 // each block.
 type journal struct {
 	to     xtf.Sink
-	width  int
-	blocks []int64 // places of full blocks
+	width  int     // bytes
+	blocks []int64 // offsets of full blocks
 	newest []byte
 	buf    []byte // the block read last
 	err    error
 }
 
-// again is an empty journal in the same memory.
+// again returns an empty journal in the same memory.
 func (j *journal) again(to xtf.Sink, width int) journal {
 	return journal{to: to, width: width, blocks: j.blocks[:0], newest: j.newest[:0], buf: j.buf[:0]}
 }
 
-// add makes room for a record.
+// add adds a record and returns its bytes, which the caller fills before the next call.
 func (j *journal) add() []byte {
 	if len(j.newest) == journalBlock*j.width {
 		at, err := j.to.Append(j.newest)
@@ -44,7 +44,7 @@ func (j *journal) add() []byte {
 // len returns the number of blocks.
 func (j *journal) len() int { return len(j.blocks) + 1 }
 
-// block returns the records of a block, until the next call; none after an error, see err.
+// block returns the records of a block, valid until the next call; none after an error, which is in err.
 func (j *journal) block(i int) []byte {
 	if i == len(j.blocks) {
 		return j.newest

@@ -10,18 +10,18 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Options choose among definitions.
+// Options choose among definitions of metrics.
 type Options struct {
 	PostPoint bool // potential synchronisation of receives counts from their posting
 }
 
-// Run is what all locations share, one after another.
+// Run has what the passes over all locations share. They run one after another.
 type Run struct {
 	Options
 	Defs    *trace.Definitions
-	Derived []bool  // by interval node: slices and the like, which are not innermost
-	calls   []uint8 // by index of the region: what its calls have not
-	most    uint64  // of an item of a location, see xtf.Most
+	Derived []bool  // by interval node: it is derived, such as a slice, and never the innermost one
+	calls   []uint8 // by index of the region: waits that its calls do not have
+	most    uint64  // the most of an item of a location, see xtf.Most
 	done    *walk   // of the location before, for its memory
 }
 
@@ -43,14 +43,14 @@ func NewRun(defs *trace.Definitions, derived []bool, o Options) *Run {
 	return r
 }
 
-// Calls without some waits.
+// Waits that calls do not have.
 const (
-	callOutside = 1 << iota // without any
-	callSilent              // without those of a sender: calls that send and receive in one, or only test
-	callTests               // without those of a collective: calls that only test
+	callOutside = 1 << iota // any
+	callSilent              // those of a sender: calls that send and receive in one, or only test
+	callTests               // those in a collective: calls that only test
 )
 
-// without returns what waits calls of a region do not have.
+// without returns the waits that calls of a region do not have.
 func (r *Run) without(region uint32) uint8 {
 	i, ok := r.Defs.RegionIndex(region)
 	if !ok {
@@ -59,45 +59,45 @@ func (r *Run) without(region uint32) uint8 {
 	return r.calls[i]
 }
 
-// Rows gives the messages and collectives of a location, each kind in its order. They are valid until the next call.
+// Rows are the messages and collectives of a location, each kind in its order. A row is valid until the next call.
 type Rows interface {
 	NextMessage() *xtf.Message       // nil after the last one
 	NextCollective() *xtf.Collective // the same
 	Err() error
 }
 
-// HostWait is a wait of a host for a device, in its CALL row of that number. Its path is one of the run.
+// HostWait is a wait of a host for a device in CALL row CallN. Its path is one of the run.
 type HostWait struct {
 	xtf.Wait
 	CallN uint64
 }
 
-// Location is what Locate reads of a location.
+// Location is the input of Locate.
 type Location struct {
-	Hosts      func() (*HostWait, error) // waits for devices, in their order; nil after the last one
+	Hosts      func() (*HostWait, error) // waits for devices, in order; nil after the last one. May be nil
 	Rows       Rows
 	Executions func() *xtf.Cursor // begins to read the IVAL rows
-	Paths      []uint32           // the call path of the run for each of the location
+	Paths      []uint32           // by call path of the location: that of the run
 	P          trace.P
 }
 
-// Follower goes along after the walk: it gets messages, collectives, and waits without their order, each kind in its order.
+// Follower gets the messages, collectives and waits that Locate walks through, each kind in order. Waits are still without wrong orders.
 type Follower interface {
 	Message(*xtf.Message)
 	Collective(*xtf.Collective)
 	Wait(*xtf.Wait)
-	To(t uint64) error // all that begin before an instant were there
+	To(t uint64) error // all that begin before instant t have come
 }
 
-// Outputs is where Locate puts what it finds. The caller finishes the arrays.
+// Outputs is where Locate puts its results. The caller finishes the arrays.
 type Outputs struct {
 	Waits, Sums *xtf.ArrayBuilder    // rows of WAIT and WAITSUM
-	Components  *interval.Components // of the location, which has more already
-	Scratch     xtf.Sink             // empty
+	Components  *interval.Components // of the location, to which Locate adds
+	Scratch     xtf.Sink             // empty, for notes
 	Follower    Follower
 }
 
-// A wait is kept as its row, without its order, the number of its call, and when that begins.
+// A noted wait is its row, without wrong order, then u64 the number and the enter of its call.
 const (
 	waitCall  = xtf.WaitRowBytes
 	waitEnter = waitCall + 8
@@ -112,33 +112,33 @@ type walk struct {
 
 	received receives
 	waits    journal // see waitBytes
-	past     uint64  // end of the newest one
+	past     uint64  // end of the newest wait
 	orders   orders
-	sends    heap.Heap[sentMessage] // that wait for the calls which complete them
+	sends    heap.Heap[sentMessage] // whose completing calls have not come yet
 	nodes    innermost
 
 	added    additions
 	sums     summing
-	call     call // in hand
-	messages messageWaits
-	found    []wait
-	row      xtf.Wait  // for the follower
-	host     *HostWait // the next one
+	call     call         // the current one
+	messages messageWaits // of the current call
+	found    []wait       // in collectives of the current call
+	row      xtf.Wait     // for the follower
+	host     *HostWait    // the next one
 	err      error
 }
 
 // additions are what the location adds to the items of its intervals.
 type additions struct {
-	receives   *interval.Sums // of messages
-	operations *interval.Sums // of collectives
-	counts     *interval.Sums // of waits
-	spans      *interval.Sums
+	receives   *interval.Sums       // of messages
+	operations *interval.Sums       // of collectives
+	counts     *interval.Sums       // of waits
+	spans      *interval.Sums       // of waits
 	most       uint64               // of an item, see xtf.Most
-	total      [xtf.NumItems]uint64 // what operations have added to an item
-	over       []xtf.Item           // with more than most
+	total      [xtf.NumItems]uint64 // by item, of operations
+	over       []xtf.Item           // those with more than most
 }
 
-// call is a call of MPI with operations.
+// call is an MPI call with operations.
 type call struct {
 	n       uint64 // row in CALL
 	enter   uint64
@@ -147,8 +147,8 @@ type call struct {
 	path    uint32
 }
 
-// Locate finds the waits of one location. Spans of messages and collectives overlap, so that a location may have more of an item
-// than can be added up over all: overflows counts the items that are 0 for that.
+// Locate finds the waits of one location. Spans of messages and collectives overlap, so the sum of an item may be more than xtf.Most:
+// overflows counts the items that are set to 0 for that reason.
 func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
 	intervals, err := openExecutions(&in)
 	if err != nil {
@@ -204,7 +204,7 @@ func (w *walk) fail(err error) {
 	}
 }
 
-// rows merges messages and collectives by their calls, in the order of time.
+// rows takes messages, collectives and completions of sends by calls, in the order of time.
 func (w *walk) rows() {
 	rows := w.in.Rows
 	m, c := rows.NextMessage(), rows.NextCollective()
@@ -231,8 +231,8 @@ func (w *walk) rows() {
 	}
 }
 
-// sendFirst reports whether the next completion of a send comes before the next row: calls that begin at one instant stand
-// in their order, after what is outside of all calls at that instant.
+// sendFirst reports whether the next completion of a send comes before the next row. Calls that begin at one instant come by row, after
+// rows outside of all calls at that instant.
 func (w *walk) sendFirst(m *xtf.Message, c *xtf.Collective, message bool) bool {
 	if len(w.sends.List) == 0 || m == nil && c == nil {
 		return len(w.sends.List) > 0
@@ -247,9 +247,8 @@ func (w *walk) sendFirst(m *xtf.Message, c *xtf.Collective, message bool) bool {
 	return x.Enter < t || x.Enter == t && (x.callN <= call && call != xtf.Never || x.callN == w.call.n)
 }
 
-// messageFirst reports whether a message comes before a collective:
-// at one instant what belongs to the call in hand is first, then what is outside of
-// all calls, then the call that began first.
+// messageFirst reports whether a message comes before a collective. At one instant rows of the current call come first, then rows outside
+// of all calls, then those of the call that began first.
 func (w *walk) messageFirst(m *xtf.Message, c *xtf.Collective) bool {
 	if m.T != c.T {
 		return m.T < c.T
@@ -264,14 +263,14 @@ func (w *walk) messageFirst(m *xtf.Message, c *xtf.Collective) bool {
 	}
 }
 
-// begin makes a call the one in hand. An operation outside of all MPI calls is its own.
+// begin makes a call the current one. An operation outside of all MPI calls is a call of its own.
 func (w *walk) begin(t, call uint64, region, path uint32) {
 	if call == w.call.n && call != xtf.Never {
 		return
 	}
 	w.endCall()
 	w.hosts(t)
-	w.fail(w.out.Follower.To(w.call.enter)) // what comes may wait from the call before its own on, where that is a probe
+	w.fail(w.out.Follower.To(w.call.enter)) // not t: a row that comes may wait from the probe before its call on
 	w.call.n, w.call.enter = call, t
 	if region != w.call.region {
 		w.call.region, w.call.without = region, w.run.without(region)
@@ -304,7 +303,7 @@ func (w *walk) message(m *xtf.Message) {
 	}
 }
 
-// send takes a send whose receiver comes after the call that completes it begins.
+// send takes a send whose receiver came after the begin of the call that completes the send.
 func (w *walk) send(m *xtf.Message) {
 	without := w.call.without
 	if m.Call.Region != w.call.region {
@@ -332,7 +331,7 @@ func (w *walk) collective(c *xtf.Collective) {
 	}
 }
 
-// checked returns what an operation adds to an item, 0 where the location has too much of it.
+// checked returns v, which an operation adds to an item; 0 if the item of the location is more than most.
 func (a *additions) checked(item xtf.Item, v uint64) uint64 {
 	switch {
 	case slices.Contains(a.over, item):
@@ -345,7 +344,7 @@ func (a *additions) checked(item xtf.Item, v uint64) uint64 {
 	return v
 }
 
-// endCall notes the waits of the call in hand.
+// endCall notes the waits of the current call.
 func (w *walk) endCall() {
 	if m := &w.messages; w.call.without&callOutside == 0 && (m.waits() || len(w.found) > 0) {
 		w.found = m.append(w.found)
@@ -360,7 +359,7 @@ func (w *walk) endCall() {
 	w.found = w.found[:0]
 }
 
-// note keeps the row in hand, of a call that begins at an instant.
+// note adds w.row, a wait in a call with the given number and enter, to the journal.
 func (w *walk) note(call, enter uint64) {
 	b := w.waits.add()
 	w.row.Put(b)
@@ -368,8 +367,8 @@ func (w *walk) note(call, enter uint64) {
 	xtf.SetU64(b, waitEnter, enter)
 }
 
-// hosts notes the waits for devices that begin before an instant. They are outside of MPI calls, and not for the follower: what a host does
-// in them is what causes.Within tells.
+// hosts notes the waits for devices that begin before an instant. They are outside of MPI calls. The follower does not get them: it has
+// them from causes.Within.
 func (w *walk) hosts(t uint64) {
 	for ; w.host != nil && w.host.T < t; w.nextHost() {
 		enter := w.host.T
@@ -389,7 +388,7 @@ func (w *walk) nextHost() {
 	}
 }
 
-// write puts the waits into the rows and sums.
+// write writes the WAIT rows, and adds the waits to the sums.
 func (w *walk) write() {
 	w.orders.at = w.orders.len()
 	for i := range w.waits.len() {

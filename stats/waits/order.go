@@ -7,9 +7,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Messages in the wrong order are found from the last receive to the first, so that
-// what is received later is known: per source the least instant of sending. The walk
-// over the rows notes the receives; those found are few, and noted in descending order:
+// Messages in the wrong order are found from the last receive to the first, so that the first send among all later receives is known, also
+// by source. The walk over the rows notes the receives; those in the wrong order are then noted in descending order:
 //
 //	row << 2 | flags u64 | sent u64 | source u32   a receive
 //	row << 2 | order u64                           one in the wrong order
@@ -28,10 +27,10 @@ const (
 type receives struct {
 	journal
 	call   uint64 // of the last message
-	begins bool   // nothing of that call was received yet
+	begins bool   // that call has received no message yet
 }
 
-// row takes a message, received or not.
+// row takes a message row. received says whether it is a receive to note.
 func (r *receives) row(m *xtf.Message, received bool) {
 	if m.CallN != r.call || m.CallN == xtf.Never {
 		r.call, r.begins = m.CallN, true
@@ -55,9 +54,9 @@ func (r *receives) row(m *xtf.Message, received bool) {
 
 // findOrders notes in found which of the receives are late and in the wrong order.
 func (r *receives) findOrders(found *journal) error {
-	least := xtf.Never              // sent first, of all that later calls receive
-	sources := map[uint32]*uint64{} // the same per source
-	var call []byte                 // what the call in hand receives, last first
+	least := xtf.Never              // the first send of all messages that later calls receive
+	sources := map[uint32]*uint64{} // the same by source
+	var call []byte                 // receives of the current call, the last one first
 	for i := r.len() - 1; i >= 0; i-- {
 		for b := r.block(i); len(b) > 0; {
 			x := b[len(b)-receiveBytes:]
@@ -94,11 +93,11 @@ func (r *receives) findOrders(found *journal) error {
 // orders reads what findOrders found, by ascending receive.
 type orders struct {
 	journal
-	at   int // block that rest is of
-	rest []byte
+	at   int    // the block of rest
+	rest []byte // records not passed yet
 }
 
-// of returns the order of a row, 0 for the right one. Rows do not descend.
+// of returns the wrong order of a row, 0 for none. Rows must not descend from call to call.
 func (o *orders) of(row uint64) uint32 {
 	for {
 		for len(o.rest) == 0 {

@@ -15,8 +15,9 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Totals adds up the waits of all locations in two rounds, because what a location
-// has at a place decides who is worst, and paths may have to be cut first:
+// Totals adds up the waits of all locations by (node, path, pattern). There are at most xtf.MostWaitTotals of these places: if there would
+// be more, the deepest levels of call paths are cut, and count for their callers. It takes two rounds, because the worst location of a
+// place is known only when paths are cut:
 //
 //	for each location { t.Note(rows) }
 //	t.Agree()
@@ -28,17 +29,17 @@ type Totals struct {
 	comm  mpi.Comm
 	paths *callpath.Tree
 	most  int
-	end   uint32       // paths of deeper levels are cut
+	end   uint32       // the deepest level that is left
 	sums  totals.Sums  // count and ticks
-	list  []totals.Row // of rank 0 in the end
+	list  []totals.Row // the result, on rank 0
 }
 
-// NewTotals prepares the sums over all ranks; paths are those of the run.
+// NewTotals prepares the sums over all ranks. paths are those of the run.
 func NewTotals(c mpi.Comm, paths *callpath.Tree) *Totals {
 	return &Totals{comm: c, paths: paths, most: xtf.MostWaitTotals, end: callpath.MaxLevel}
 }
 
-// Note takes the WAITSUM rows of a location to see which places there are.
+// Note takes the WAITSUM rows of a location to see which places it has.
 func (t *Totals) Note(rows *xtf.Cursor) error {
 	err := t.each(rows, func(at place, _ amount) { t.sums.Add(&totals.Row{Name: at.name()}) })
 	for err == nil && t.sums.Len() > t.most && t.end > 0 {
@@ -52,8 +53,7 @@ func (t *Totals) Note(rows *xtf.Cursor) error {
 	return err
 }
 
-// each calls f for the rows of a location, on the paths that are left. An error is
-// of the rows.
+// each calls f for the rows of a location, on the paths that are left.
 func (t *Totals) each(rows *xtf.Cursor, f func(place, amount)) error {
 	for rows.Next() {
 		var r xtf.WaitSum
@@ -66,7 +66,7 @@ func (t *Totals) each(rows *xtf.Cursor, f func(place, amount)) error {
 	return rows.Err()
 }
 
-// folded moves the key of a place up to level end of the call paths.
+// folded returns the key with its path cut at level end.
 func (t *Totals) folded(key uint64, end uint32) uint64 {
 	path := uint32(key)
 	for t.paths.Path(path).Level > end {
@@ -75,8 +75,7 @@ func (t *Totals) folded(key uint64, end uint32) uint64 {
 	return key>>32<<32 | uint64(path)
 }
 
-// cut folds list from level end to the deepest one that leaves at most t.most
-// places, and returns it.
+// cut folds list, which is cut at level end, at the deepest level that leaves at most t.most places. It returns that level.
 func (t *Totals) cut(list *[]totals.Row, end uint32) uint32 {
 	for len(*list) > t.most && end > 0 {
 		deepest := uint32(0)
@@ -89,8 +88,7 @@ func (t *Totals) cut(list *[]totals.Row, end uint32) uint32 {
 	return end
 }
 
-// fold moves all places up to level end; what meets is one place then. Only the
-// places are right afterwards.
+// fold cuts the paths of all places at level end, and joins places that are then equal. Only names of rows are right afterwards.
 func (t *Totals) fold(list *[]totals.Row, end uint32) {
 	l := *list
 	for i := range l {
@@ -100,13 +98,13 @@ func (t *Totals) fold(list *[]totals.Row, end uint32) {
 	*list = slices.CompactFunc(l, func(a, b totals.Row) bool { return a.Name == b.Name })
 }
 
-// noted is which places some ranks have, cut at a level.
+// noted is the places of some ranks, cut at level end.
 type noted struct {
 	end  uint32
 	list []totals.Row
 }
 
-// Agree decides which call paths are cut. Collective.
+// Agree decides, after Note of all locations, at which level paths are cut. Collective.
 func (t *Totals) Agree() error {
 	b, err := mpi.TreeShare(t.comm, noted{t.end, t.sums.Rows()}, nil, encodeNoted, t.decodeNoted, t.mergeNoted, func(all noted) ([]byte, error) {
 		return binary.AppendUvarint(nil, uint64(all.end)), nil
@@ -144,14 +142,14 @@ func (t *Totals) Add(p trace.P, rows *xtf.Cursor) error {
 	return err
 }
 
-// Reduce joins the sums of all ranks on rank 0, unless adding up failed on one of them. Collective.
+// Reduce joins the sums of all ranks on rank 0. failed is an error of Add on this rank: all ranks then return an error. Collective.
 func (t *Totals) Reduce(failed error) (err error) {
 	t.list, err = t.sums.Reduce(t.comm, failed)
 	t.sums = totals.Sums{}
 	return err
 }
 
-// Write makes the WAITTOTAL rows on rank 0.
+// Write writes the WAITTOTAL rows, on rank 0.
 func (t *Totals) Write(out *xtf.ArrayBuilder) {
 	for i := range t.list {
 		x := &t.list[i]
@@ -180,7 +178,7 @@ func (t *Totals) decodeNoted(b []byte) (noted, error) {
 	return noted{uint32(end), list}, err
 }
 
-// place is where waits add up.
+// place is what waits are added up by.
 type place struct {
 	key     uint64 // node<<32 | path
 	pattern uint32 // with its order
@@ -195,7 +193,7 @@ func (a place) name() totals.Name { return totals.Name{Key: a.key, Pattern: a.pa
 // amount is the waits of one place.
 type amount struct{ count, ticks uint64 }
 
-// summing is the waits of one location by place.
+// summing adds up the waits of one location by place.
 type summing struct {
 	at      map[place]*amount
 	last    place // added to last
@@ -213,7 +211,7 @@ func (s *summing) add(at place, count, ticks uint64) {
 	s.lastSum.ticks += ticks
 }
 
-// write makes the WAITSUM rows, in order.
+// write writes the WAITSUM rows, in order.
 func (s *summing) write(out *xtf.ArrayBuilder) {
 	for _, at := range slices.SortedFunc(maps.Keys(s.at), place.compare) {
 		row, _ := out.Append()

@@ -8,9 +8,9 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// wait is a wait state of the location in hand.
+// wait is a wait state of the current location. Without a wait to <= from.
 type wait struct {
-	from, to uint64
+	from, to uint64 // ticks
 	row      uint64 // in P2P or COLL
 	pattern  uint32 // with its order
 	cause    uint32 // location, trace.Undefined for none
@@ -18,7 +18,7 @@ type wait struct {
 
 func (w *wait) length() uint64 { return w.to - min(w.from, w.to) }
 
-// received reports whether a message row is a receive with a partner, and no marker's.
+// received reports whether a message row is a receive with a partner, and not of a marker.
 func received(kind uint32) bool {
 	return kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker) == xtf.P2PRecv
 }
@@ -28,12 +28,12 @@ func noticed(m *xtf.Message) bool {
 	return m.Kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PNotice) == xtf.P2PRecv|xtf.P2PNotice && m.MateT <= m.End
 }
 
-// sent reports whether a message row is a send with a partner, and no marker's.
+// sent reports whether a message row is a send with a partner, and not of a marker.
 func sent(kind uint32) bool {
 	return kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker) == xtf.P2PSend
 }
 
-// readyAt is the enter of the call in which the receiver of a message can block.
+// readyAt returns the enter of the call in which the receiver of a message can block, ρ.
 func readyAt(m *xtf.Message) uint64 {
 	if m.Kind&xtf.P2PProbed != 0 {
 		return m.Post
@@ -41,15 +41,12 @@ func readyAt(m *xtf.Message) uint64 {
 	return m.T
 }
 
-// messageWaits are the waits for messages of one call: for the message sent last,
-// and for the receivers that come last. Where messages are received, their sender
-// is waited for: whether a send that ends with them waited too is known only of a receiver
-// that is back in MPI later, soon before the call leaves.
+// messageWaits are the waits of one call for messages: for the message sent last, and for the last receivers.
 type messageWaits struct {
-	any      bool // a message was received
-	sent     uint64
-	left     uint64 // leave of the call, of one with progress
-	late     wait
+	any      bool   // a message was received
+	sent     uint64 // σ of the message sent last
+	left     uint64 // leave of the call; set with progress
+	late     wait   // for the sender
 	receiver wait
 	progress wait
 }
@@ -58,7 +55,7 @@ func (m *messageWaits) waits() bool {
 	return m.late.from < m.late.to || m.receiver.to|m.progress.to != 0
 }
 
-// clear forgets them, for the next call.
+// clear prepares for the next call.
 func (m *messageWaits) clear() {
 	m.any = false
 	m.late.to, m.receiver.to, m.progress.to = 0, 0, 0
@@ -92,7 +89,7 @@ func (m *messageWaits) completed(x *sentMessage) {
 	}
 }
 
-// append adds the waits that count to list. What both of a sender's share is late receiver.
+// append appends the waits of the call that count (package comment).
 func (m *messageWaits) append(list []wait) []wait {
 	progress := m.progress
 	if m.late.length() > 0 {
@@ -111,8 +108,8 @@ func (m *messageWaits) append(list []wait) []wait {
 	return list
 }
 
-// collWaits appends the waits of a member of a collective operation. Without
-// a cause it needs nobody: it is the root that sends, or there is no data for it.
+// collWaits appends the waits of a member of a collective operation. A member without a cause needs nobody: it is the root that sends, or
+// gets no data.
 func collWaits(list []wait, c *xtf.Collective) []wait {
 	if c.Ordinal == xtf.Never || c.Cause.CauseT == xtf.Never {
 		return list
@@ -146,8 +143,7 @@ func collWaits(list []wait, c *xtf.Collective) []wait {
 	return list
 }
 
-// apart brings waits into order and leaves each instant to one of them, those
-// before past to none. It returns what is left.
+// apart sorts waits and cuts them so that they do not overlap and begin at past or later. It returns those that are left.
 func apart(list []wait, past uint64) []wait {
 	slices.SortFunc(list, func(a, b wait) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.row, b.row), cmp.Compare(a.pattern, b.pattern))
@@ -162,8 +158,7 @@ func apart(list []wait, past uint64) []wait {
 	return kept
 }
 
-// sentMessage is a send whose receiver comes after the call that completes it
-// begins. Memory: 80 bytes for each in progress.
+// sentMessage is a send whose receiver came after the begin of the call that completes the send. Memory: 80 bytes for each in progress.
 type sentMessage struct {
 	Send
 	row    uint64
@@ -173,7 +168,7 @@ type sentMessage struct {
 	mate   uint32 // location of the receiver
 }
 
-// newSent takes the send of a row.
+// newSent makes a sentMessage of a row.
 func newSent(m *xtf.Message) sentMessage {
 	c, leave := &m.Call, m.End
 	if m.Kind&xtf.P2PNonBlocking != 0 {
@@ -182,7 +177,7 @@ func newSent(m *xtf.Message) sentMessage {
 	return sentMessage{Send{Enter: c.Enter, Leave: leave, Post: c.Post, Out: c.Out, Ready: c.Ready}, m.N, c.CallN, c.Path, c.Region, m.MateP}
 }
 
-// before orders them by the call that completes them, then by row.
+// before orders sends by the call that completes them, then by row.
 func (x sentMessage) before(o sentMessage) bool {
 	return cmp.Or(cmp.Compare(x.Enter, o.Enter), cmp.Compare(x.callN, o.callN), cmp.Compare(x.row, o.row)) < 0
 }
