@@ -10,13 +10,12 @@ import (
 // BorderBytes is the size of a Border.
 const BorderBytes = 24
 
-// Border is the begin or end of an execution, as the load of a location leaves it
-// until nodes have their final numbers.
+// Border is the begin or end of an execution, as stored by the load of a location until nodes have their final numbers.
 //
 //	0 T | 8 Row | 16 Node u32, 20 Flags u32     little-endian
 type Border struct {
 	T     uint64 // ticks since the origin
-	Row   uint64 // the execution that ends, counted by begin; xtf.Never at a begin
+	Row   uint64 // of an end: number of the execution, by begin; of a begin: xtf.Never
 	Node  uint32 // of the location's tree
 	Flags uint32 // IVAL.flags of the execution that ends
 }
@@ -39,7 +38,7 @@ func (b *Border) Load(src []byte) {
 	b.Flags = binary.LittleEndian.Uint32(src[20:])
 }
 
-// reading makes borders of rows: the next begin, or the end of what is open.
+// reading reads executions as borders.
 type reading struct {
 	rows Executions
 	row  xtf.Ival // the next one; T is Never after the last
@@ -66,8 +65,7 @@ func (r *reading) read() error {
 	return nil
 }
 
-// next is the next border. At one instant executions end before others begin,
-// but those without length end after their own begin.
+// next returns the next border without taking it. At one instant executions end before others begin, except those without length.
 func (r *reading) next() border {
 	if len(r.ends.List) > 0 && r.ends.List[0].end <= r.row.T {
 		return border{t: r.ends.List[0].end, node: r.ends.List[0].node, end: true, whole: r.ends.List[0].whole}
@@ -99,17 +97,16 @@ type end struct {
 	whole bool
 }
 
-// before has the earliest end first, of equal ones that of the execution that began last.
+// before orders ends by time, equal ones from the execution that began last.
 func (x end) before(o end) bool { return x.end < o.end || x.end == o.end && x.row > o.row }
 
 // running is the spans in progress.
 type running struct {
-	at     uint64   // totals hold what the spans have contributed by here
-	active []uint64 // number of them by slot
+	at     uint64   // totals have the time of the spans up to here
+	active []uint64 // number of spans by slot
 	list   heap.Heap[span]
 }
 
-// span is one in progress.
 type span struct {
 	end  uint64
 	slot int
@@ -124,7 +121,7 @@ func (r *running) begin(totals []uint64, x, y uint64, slot int) {
 	r.list.Push(span{y, slot})
 }
 
-// advance adds to the totals what lies before to.
+// advance adds the time of the spans up to instant to to the totals.
 func (r *running) advance(totals []uint64, to uint64) {
 	for len(r.list.List) > 0 && r.list.List[0].end <= to {
 		first := r.list.Pop()

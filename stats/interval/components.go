@@ -10,8 +10,7 @@ import (
 // Items are the values of one node.
 type Items [xtf.NumItems]uint64
 
-// Derive sets what follows from other times of a node: communication, the
-// processor's own time, and the time without set-up.
+// Derive sets the items that follow from others: communication, the processor's own time, and the time without set-up.
 func (x *Items) Derive() {
 	x[xtf.ItemComm] = x[xtf.ItemP2P] + x[xtf.ItemColl] + x[xtf.ItemRMA]
 	x[xtf.ItemCPU] = x[xtf.ItemTime]
@@ -21,17 +20,15 @@ func (x *Items) Derive() {
 	x[xtf.ItemMeasured] = x[xtf.ItemTime] - min(x[xtf.ItemTime], x[xtf.ItemSetup])
 }
 
-// Components are the values of a location, or process, by node and item. What was
-// never added is 0. The zero Components are empty.
+// Components are the values of a location, or process, by node and item. The zero Components are all 0.
 type Components struct {
 	nodes []*Items // nil for nodes without values
 }
 
-// Len is one more than the highest node with values.
+// Len returns one more than the highest node with values.
 func (c *Components) Len() int { return len(c.nodes) }
 
-// Node returns the values of a node; the caller may change them. It must be less
-// than MaxNodes.
+// Node returns the values of a node, which must be less than MaxNodes. The caller may change them.
 func (c *Components) Node(node uint32) *Items {
 	if uint64(node) >= uint64(len(c.nodes)) {
 		c.nodes = append(c.nodes, make([]*Items, int(node)+1-len(c.nodes))...)
@@ -86,8 +83,7 @@ func (c *Components) Each(f func(node uint32, item xtf.Item, v uint64)) {
 	}
 }
 
-// Renumber gives node n the number table[n], which no two nodes share; nodes with
-// the number None are dropped.
+// Renumber gives node n the number table[n], which no two nodes share. It drops nodes with the number None.
 func (c *Components) Renumber(table []uint32) error {
 	var out Components
 	for n, x := range c.nodes {
@@ -105,9 +101,8 @@ func (c *Components) Renumber(table []uint32) error {
 	return nil
 }
 
-// AppendBinary appends c: the number of nodes with values, then of each the
-// distance to the one before, and of each item that is not 0 1 + the distance to
-// the one before, and its value; then 0; all as variable-length integers.
+// AppendBinary appends c as variable-length integers: the number of nodes with values, then for each its distance to the node before, for
+// each item that is not 0 its distance to the item before and its value, and 0. The distance of the first item is from item -1.
 func (c *Components) AppendBinary(b []byte) []byte {
 	count, last := uint64(0), 0
 	for _, x := range c.nodes {
@@ -135,7 +130,7 @@ func (c *Components) AppendBinary(b []byte) []byte {
 	return b
 }
 
-// ParseComponents reads components that take all of b.
+// ParseComponents decodes components that take all of b.
 func ParseComponents(b []byte) (*Components, error) {
 	r := varint.Read(b)
 	c := &Components{}

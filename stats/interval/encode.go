@@ -7,9 +7,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// AppendBinary appends t: the number of nodes, then of each node the distance to
-// its parent, form, id, line, executions, first + 1 (0 for none), last, name and
-// file, all as variable-length integers and counted bytes.
+// AppendBinary appends t as variable-length integers and counted bytes: the number of nodes, then for each node the distance to its parent,
+// form, id, line, executions, first + 1 (0 for none), last, name and file.
 func (t *Tree) AppendBinary(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(t.nodes)))
 	for i := range t.nodes {
@@ -26,10 +25,10 @@ func (t *Tree) AppendBinary(b []byte) []byte {
 	return b
 }
 
-// nodeBytes is the least that a node takes.
+// nodeBytes is the least size of an encoded node.
 const nodeBytes = 9
 
-// ParseTree reads a tree that takes all of b.
+// ParseTree decodes a tree that takes all of b.
 func ParseTree(b []byte) (*Tree, error) {
 	r := varint.Read(b)
 	count := r.AtMost(MaxNodes)
@@ -57,7 +56,7 @@ func ParseTree(b []byte) (*Tree, error) {
 	return t, nil
 }
 
-// link enters node n below its parent, unless that is too deep or has such a child.
+// link enters node n as a child of its parent. It returns false if that is too deep or has such a child.
 func (t *Tree) link(n uint32, x *Node) bool {
 	at := child{x.Parent, x.identity()}
 	if _, twice := t.children[at]; twice || t.nodes[x.Parent].Level >= MaxLevel {

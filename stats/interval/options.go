@@ -13,14 +13,13 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// ErrOption is what every refused option wraps.
+// ErrOption is wrapped by the errors of all refused options.
 var ErrOption = errors.New("interval options")
 
 // MaxSlices is the most slices of a run.
 const MaxSlices = 1 << 14
 
-// Flags are the options of intervals as a user writes them. The zero value is the
-// default.
+// Flags are the options of intervals as a user writes them. The zero value is the default.
 type Flags struct {
 	Markers    string   // auto (""), none, or forms: f1,f2,...
 	Intervals  []string // region:GLOB or prv:TYPE
@@ -44,11 +43,11 @@ type Options struct {
 	SliceCount   uint32   // 0: none
 	Between      Operation
 	Fold         bool
-	MarkerCalls  bool // marker calls are ordinary MPI calls
-	PostPoint    bool // receives count from their posting, else from the call that can block
-	WithoutInit  bool // the program begins after MPI_Init and ends before MPI_Finalize
-	givenDigest  [sha256.Size]byte
-	givenPresent bool
+	MarkerCalls  bool              // marker calls are ordinary MPI calls
+	PostPoint    bool              // receives count from their posting, else from the call that can block
+	WithoutInit  bool              // the program begins after MPI_Init and ends before MPI_Finalize
+	givenDigest  [sha256.Size]byte // of the sidecar file
+	givenPresent bool              // there is a sidecar file
 }
 
 // Length is a length of time: nanoseconds, or ticks of the trace.
@@ -179,8 +178,7 @@ var units = []struct {
 	ns   uint64
 }{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}
 
-// ParseLength reads a number with the unit ns, us, ms, s or ticks. A number with a
-// fraction is exact to the nanosecond.
+// ParseLength parses a number with the unit ns, us, ms, s or ticks. Times may have a fraction, down to whole nanoseconds.
 func ParseLength(s string) (Length, error) {
 	if n, ok := strings.CutSuffix(s, "ticks"); ok {
 		v, err := strconv.ParseUint(n, 10, 64)
@@ -213,9 +211,8 @@ func ParseLength(s string) (Length, error) {
 	return Length{}, fmt.Errorf("%q is not a length of time", s)
 }
 
-// InTicks returns the length in ticks of a clock with the given resolution,
-// rounded down; with resolution 0 ticks are nanoseconds. ok is false if it does
-// not fit.
+// InTicks returns the length in ticks of a clock with the given resolution, ticks per second, rounded down. With resolution 0 a tick is a
+// nanosecond. ok is false if the result does not fit.
 func (l Length) InTicks(resolution uint64) (ticks uint64, ok bool) {
 	if l.Ticks || resolution == 0 {
 		return l.N, true
@@ -230,9 +227,8 @@ func (l Length) String() string {
 	return fmt.Sprintf("%dns", l.N)
 }
 
-// Canonical returns the options that differ from the defaults in one order, as
-// the provenance of a file names them; "" is the default. A sidecar file is named
-// by the digest of its contents.
+// Canonical returns the options that differ from the defaults, in a fixed order, as in the provenance of a file; "" for the defaults. It
+// names a sidecar file by the digest of its contents.
 func (o *Options) Canonical() string {
 	var b []string
 	add := func(on bool, format string, args ...any) {
@@ -271,8 +267,7 @@ func (f Form) String() string {
 // FormSet is a set of forms.
 type FormSet uint32
 
-// AutoForms are the forms that are looked for without being asked for. Of regions
-// these are the ones the program declares as phases or dynamic regions.
+// AutoForms are the forms of --markers auto. FormRegion then means regions that the program declares as phases or dynamic regions.
 const AutoForms = FormSet(1<<FormRaw | 1<<FormPortable | 1<<FormCommunicator | 1<<FormLevel | 1<<FormName | 1<<FormRegion | 1<<FormParameter)
 
 // Has reports whether f is in the set.
@@ -295,8 +290,8 @@ func (s FormSet) String() string {
 	return strings.Join(names, ",")
 }
 
-// FlagsOf returns the flags that lead to the options which Canonical named; whole is false if they had a sidecar file, of which
-// only the digest is known. Slices in ticks become nanoseconds of a clock with the given resolution, ticks per second.
+// FlagsOf is the inverse of Canonical: it returns flags for the same options. whole is false if there was a sidecar file, of which only the
+// digest is known. It converts slices in ticks to nanoseconds of a clock with the given resolution, ticks per second.
 func FlagsOf(canonical string, resolution uint64) (f Flags, whole bool, err error) {
 	whole = true
 	for rest := canonical; rest != ""; {
@@ -341,7 +336,7 @@ func FlagsOf(canonical string, resolution uint64) (f Flags, whole bool, err erro
 	return f, whole, err
 }
 
-// canonicalWord cuts the next option off. A quoted text at its end is returned by itself, unquoted.
+// canonicalWord cuts the next option off s. quoted is the quoted text at the end of the option, unquoted.
 func canonicalWord(s string) (word, quoted, rest string, err error) {
 	end := strings.IndexAny(s, " \"")
 	switch {
@@ -360,7 +355,6 @@ func canonicalWord(s string) (word, quoted, rest string, err error) {
 	return s[:end], quoted, strings.TrimPrefix(s[end+len(text):], " "), nil
 }
 
-// nanoseconds converts ticks.
 func nanoseconds(ticks string, resolution uint64) (string, error) {
 	n, err := strconv.ParseUint(ticks, 10, 64)
 	if err != nil || resolution == 0 || n > 1<<62/1_000_000_000 {

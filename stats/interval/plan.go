@@ -11,7 +11,7 @@ import (
 // CommName is the name of the communicators of form F3.
 const CommName = "coppice.intervals"
 
-// Use says what a region means for intervals, as bits.
+// Use says what calls of a region mean for intervals, as bits.
 type Use uint8
 
 // Uses of regions.
@@ -22,24 +22,22 @@ const (
 	UseFinalize                 // MPI_Finalize, before which it ends
 )
 
-// Plan is what options mean for the definitions of one trace. It is read-only and
-// safe for concurrent use.
+// Plan is the options applied to the definitions of one trace. It is read-only and safe for concurrent use.
 type Plan struct {
 	Options
 	Uses   []Use // by index of the region; the last one is for unknown regions
 	defs   *trace.Definitions
-	comms  map[uint32]bool   // named CommName
+	comms  map[uint32]bool   // communicators named CommName
 	values map[uint32]Form   // parameters that mark intervals: FormParameter or FormParaver
-	events map[uint32]string // names of those that are Paraver events
+	events map[uint32]string // names of parameters that are Paraver events
 	sites  trace.Refs[trace.SourceCodeLocation]
 	world  uint32 // communicator of --between
 	width  uint64 // of a slice, ticks; 0: none
 	clock  uint64 // ticks per second
-	forms  []Form // of regions with UseInterval
+	forms  []Form // by index of the region, with UseInterval
 }
 
-// NewPlan applies options to a trace. An option that matches nothing there is an
-// error that wraps ErrOption.
+// NewPlan applies options to a trace. It returns an error that wraps ErrOption if an option matches nothing in the trace.
 func NewPlan(defs *trace.Definitions, o Options) (*Plan, error) {
 	n := len(defs.Regions) + 1
 	p := &Plan{
@@ -64,11 +62,11 @@ func NewPlan(defs *trace.Definitions, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// Default is the plan without options.
+// Default returns the plan without options.
 func Default(defs *trace.Definitions) *Plan {
 	p, err := NewPlan(defs, Options{Forms: AutoForms})
 	if err != nil {
-		panic(err) // no option that could match nothing
+		panic(err) // there is no option that could match nothing
 	}
 	return p
 }
@@ -126,8 +124,7 @@ func (p *Plan) callUse(r *trace.Region) (u Use) {
 	return 0
 }
 
-// planParaver finds event types. The reader of Paraver traces names parameters,
-// and describes regions, as "prv:TYPE label".
+// planParaver finds event types. The reader of Paraver traces gives parameters the name, and regions the description, "prv:TYPE label".
 func (p *Plan) planParaver() error {
 	for _, t := range p.Paraver {
 		want, found := fmt.Sprintf("prv:%d", t), false
@@ -155,8 +152,7 @@ func (p *Plan) planParaver() error {
 	return nil
 }
 
-// planGiven refuses intervals of the sidecar file that could not be placed: what a
-// user wrote is not left out in silence.
+// planGiven returns an error for an interval of the sidecar file that has no place in the trace.
 func (p *Plan) planGiven() error {
 	for i := range p.Given {
 		g := &p.Given[i]
@@ -170,8 +166,7 @@ func (p *Plan) planGiven() error {
 	return nil
 }
 
-// ticks returns when an interval of the sidecar file begins and ends; ok is false
-// if that does not fit.
+// ticks returns when an interval of the sidecar file begins and ends. ok is false if that does not fit.
 func (p *Plan) ticks(g *Given) (begin, end uint64, ok bool) {
 	begin, ok = g.Begin.InTicks(p.clock)
 	end, ok2 := g.End.InTicks(p.clock)
@@ -218,7 +213,7 @@ func (p *Plan) planBetween() error {
 	return nil
 }
 
-// RegionKey is the key of the executions of a region with UseInterval.
+// RegionKey returns the key of the executions of a region with UseInterval.
 func (p *Plan) RegionKey(index int) Key {
 	k := Key{Form: p.forms[index]}
 	if index < len(p.defs.Regions) {
@@ -228,8 +223,7 @@ func (p *Plan) RegionKey(index int) Key {
 	return k
 }
 
-// At returns k with the place where a region is declared, and whether the region
-// is known.
+// At returns k with the file and line where a region is declared, and whether the region is known.
 func (p *Plan) At(k Key, index int) (Key, bool) {
 	if index < 0 || index >= len(p.defs.Regions) {
 		return k, false
@@ -239,8 +233,7 @@ func (p *Plan) At(k Key, index int) (Key, bool) {
 	return k, true
 }
 
-// AtSite returns k with the call site of a calling context, and whether the
-// trace tells it.
+// AtSite returns k with the file and line of the call site of a calling context, and whether the trace has it.
 func (p *Plan) AtSite(k Key, context uint32) (Key, bool) {
 	c := p.defs.Context(context)
 	if c == nil {
@@ -253,11 +246,10 @@ func (p *Plan) AtSite(k Key, context uint32) (Key, bool) {
 	return k, s != nil
 }
 
-// Value says what an integer parameter marks: FormParameter, FormParaver, or
-// FormRoot for nothing.
+// Value returns the form of intervals that an integer parameter marks: FormParameter, FormParaver, or FormRoot for none.
 func (p *Plan) Value(parameter uint32) Form { return p.values[parameter] }
 
-// Text is the text of a string.
+// Text returns the text of a string of the definitions.
 func (p *Plan) Text(ref uint32) string { return p.defs.Text(ref) }
 
 // IsBetween reports whether a collective operation on a communicator ends one
@@ -266,13 +258,13 @@ func (p *Plan) IsBetween(op, comm uint32) bool {
 	return p.Between != 0 && uint32(p.Between-1) == op && comm == p.world
 }
 
-// BetweenKey is the key of what lies between occurrences k and k+1, from 0.
+// BetweenKey returns the key of the interval between occurrences k and k+1, from 0.
 func (p *Plan) BetweenKey(k uint64) Key {
 	name := strings.ToLower(trace.CollectiveName(uint64(p.Between - 1)))
 	return Key{ID: k, Name: "MPI_" + strings.ToUpper(name[:1]) + name[1:], Form: FormDerived}
 }
 
-// EventKey is the key of a Paraver event type, without the value.
+// EventKey returns the key of a Paraver event type, without the value.
 func (p *Plan) EventKey(parameter uint32) Key {
 	return Key{Name: p.events[parameter], Form: FormParaver}
 }

@@ -9,36 +9,33 @@ const (
 	maxTag   = 1<<15 - 1
 )
 
-// Mark is what a marker says.
+// Mark is the begin or the end of an interval, as a marker says.
 type Mark struct {
-	Key Key // of an end: id and name alone
+	Key Key // of an end only id and name
 	End bool
 }
 
 // Outcome says what a record means for markers, as bits.
 type Outcome uint8
 
-// Outcomes. Dangling and Over are about what was in progress before the record, the
-// others about the record.
+// Outcomes. Dangling and Over are about the marker in progress before the record, the others about the record.
 const (
 	Dangling Outcome = 1 << iota // the half marker before was an ordinary message
 	Over                         // the marker before is over
 	Part                         // the record belongs to a marker or to half of one
 	Half                         // it may be the first half of a marker (F2)
-	Whole                        // with it a marker is recognised
+	Whole                        // it completes a marker
 )
 
-// Recognizer finds markers that are messages to oneself (F1, F2, F3) and calls of
-// MPI_Pcontrol (F4, F5) among the records of one location.
+// Recognizer finds markers that are messages to oneself (F1, F2, F3) and calls of MPI_Pcontrol (F4, F5) among the records of one location.
 //
-// A marker consists of a self message, or two for F2, whose receive is the next
-// record of a message. Enter and leave of MPI calls may lie between; every other
-// event ends what is in progress: tell it with Break.
+// A marker is a self message, or two for F2, whose receive is the next record of a message. Enters and leaves of MPI calls may lie between.
+// Every other event ends the marker in progress: the caller then calls Break.
 type Recognizer struct {
 	plan     *Plan
 	state    state
-	received bool   // the message in progress
-	comm     uint32 // of it
+	received bool   // the receive of the message in progress came
+	comm     uint32 // of the message in progress
 	tag      uint32
 	mark     Mark
 
@@ -52,8 +49,8 @@ type state uint8
 
 const (
 	idle  state = iota
-	half        // the first message of F2
-	whole       // recognised; its receive may be missing
+	half        // the first message of F2 came
+	whole       // the marker is recognised; its receive may be missing
 )
 
 // NewRecognizer returns the recognizer of a location.
@@ -62,14 +59,13 @@ func NewRecognizer(p *Plan) Recognizer { return Recognizer{plan: p} }
 // Idle reports whether nothing is in progress.
 func (r *Recognizer) Idle() bool { return r.state == idle }
 
-// Complete reports whether a marker is recognised and its last message received,
-// so that it ends with the call in progress.
+// Complete reports whether a marker is recognised and its last message received, so that it ends with the current call.
 func (r *Recognizer) Complete() bool { return r.state == whole && r.received }
 
-// Mark is the marker recognised last.
+// Mark returns the marker recognised last.
 func (r *Recognizer) Mark() Mark { return r.mark }
 
-// Break ends what is in progress, because of an event that belongs to no marker.
+// Break ends the marker in progress, because of an event that does not belong to one.
 func (r *Recognizer) Break() Outcome {
 	old := r.state
 	r.state = idle
@@ -82,7 +78,7 @@ func (r *Recognizer) Break() Outcome {
 	return 0
 }
 
-// Send takes a sent message; self says that it goes to the sending process.
+// Send takes a sent message. self says that it goes to the sending process.
 func (r *Recognizer) Send(self bool, comm, tag uint32) Outcome {
 	if self && r.state == half && r.received && comm == r.comm && tag <= maxTag {
 		r.mark.Key.ID = uint64(tag)
@@ -127,8 +123,7 @@ func (r *Recognizer) Receive(self bool, comm, tag uint32) Outcome {
 // Control begins a call of MPI_Pcontrol.
 func (r *Recognizer) Control() { r.hasLevel, r.hasName = false, false }
 
-// Level takes the level of the call in progress and reports whether that makes it a
-// marker.
+// Level takes the level of the current call of MPI_Pcontrol. It reports whether the call is a marker.
 func (r *Recognizer) Level(v int64) bool {
 	r.level, r.hasLevel = v, true
 	if r.plan.Forms.Has(FormLevel) && !r.hasName && (v >= 5 || v <= -5) {
@@ -142,8 +137,7 @@ func (r *Recognizer) Level(v int64) bool {
 	return r.named()
 }
 
-// Name takes the name in the call in progress and reports whether that makes it a
-// marker.
+// Name takes the name in the current call of MPI_Pcontrol. It reports whether the call is a marker.
 func (r *Recognizer) Name(s string) bool {
 	r.name, r.hasName = s, true
 	return r.named()

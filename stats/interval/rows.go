@@ -6,23 +6,22 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// RowWriter makes IVAL rows of a location's borders, in the order in which the
-// executions began. Memory: 16 bytes per node.
+// RowWriter makes the IVAL rows of a location from its borders. Memory: 16 bytes per node.
 type RowWriter struct {
 	out    *xtf.ArrayBuilder
 	table  []uint32
-	counts []uint64 // executions begun, by node of the location
-	open   []uint64 // 1 + the row of the open execution of each node
+	counts []uint64 // by node of the location: executions begun
+	open   []uint64 // by node of the location: 1 + the row of the open execution, 0 for none
 	err    error
 }
 
-// NewRowWriter prepares the rows of a location; table gives the number that a node
-// of the location has in the run. The caller finishes the array.
+// NewRowWriter prepares the rows of a location. table has the number in the run of each node of the location. The caller finishes the
+// array.
 func NewRowWriter(out *xtf.ArrayBuilder, table []uint32) *RowWriter {
 	return &RowWriter{out: out, table: table, counts: make([]uint64, len(table)), open: make([]uint64, len(table))}
 }
 
-// Add takes the next borders, as Border.Put wrote them.
+// Add takes the next borders, encoded by Border.Put.
 func (w *RowWriter) Add(borders []byte) error {
 	for ; len(borders) >= BorderBytes && w.err == nil; borders = borders[BorderBytes:] {
 		var b Border

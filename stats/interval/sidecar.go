@@ -18,11 +18,10 @@ const (
 	maxSidecarLine  = 4096
 )
 
-// AnyProcess is Given.Process of an interval of every process.
+// AnyProcess is the Process of an interval of all processes.
 const AnyProcess = math.MaxUint32
 
-// Given is one execution of an interval that the sidecar file names. Its times
-// count from the origin of the trace.
+// Given is an execution of an interval in the sidecar file. Its times count from the origin of the trace.
 type Given struct {
 	Process    uint32
 	Begin, End Length
@@ -33,11 +32,9 @@ type Given struct {
 //
 //	rank,begin,end,id,name[,file,line]
 //
-// rank is a process or *. Times count from the first event of the run, in ticks,
-// or with a unit as ParseLength has it: 1.5ms. A field may be in double quotes.
-// Empty lines, lines that begin with #, and a first line that begins with "rank"
-// are skipped. The result is in the order of processes, then of lines. Errors name
-// the line. Memory: 100 bytes for each line, and each name and file once.
+// rank is a process or *. Times count from the first event of the run, in ticks, or with a unit of ParseLength: 1.5ms. A field may be in
+// double quotes. It skips empty lines, lines that begin with #, and a first line that begins with "rank". The result is sorted by
+// process, then by line. Errors name the line. Memory: 100 bytes for each line, and each name and file once.
 func ParseSidecar(b []byte) ([]Given, error) {
 	if len(b) > MaxSidecarBytes {
 		return nil, fmt.Errorf("intervals file of %d bytes, at most %d are read", len(b), MaxSidecarBytes)
@@ -64,14 +61,14 @@ func ParseSidecar(b []byte) ([]Given, error) {
 	return list, nil
 }
 
-// texts holds texts once.
+// texts keeps one copy of equal texts.
 type texts map[string]string
 
 func (t texts) one(s string) string {
 	if old, ok := t[s]; ok {
 		return old
 	}
-	s = strings.Clone(s) // without the line around it
+	s = strings.Clone(s) // so that the line is not kept in memory
 	t[s] = s
 	return s
 }
@@ -127,8 +124,7 @@ func parseInstant(s string) (Length, error) {
 
 var errQuote = errors.New("a field in quotes does not end, or has text after it")
 
-// fields splits a line at commas outside of double quotes; two of them in a field
-// in quotes are one.
+// fields splits a line at commas outside of double quotes. Two double quotes in a quoted field stand for one.
 func fields(line string) ([]string, error) {
 	var list []string
 	for {
@@ -136,17 +132,17 @@ func fields(line string) ([]string, error) {
 		if quoted, ok := strings.CutPrefix(line, `"`); ok {
 			var b strings.Builder
 			for {
-				part, behind, ok := strings.Cut(quoted, `"`)
+				part, after, ok := strings.Cut(quoted, `"`)
 				if !ok {
 					return nil, errQuote
 				}
 				b.WriteString(part)
-				quoted = behind
-				if !strings.HasPrefix(behind, `"`) {
+				quoted = after
+				if !strings.HasPrefix(after, `"`) {
 					break
 				}
 				b.WriteByte('"')
-				quoted = behind[1:]
+				quoted = after[1:]
 			}
 			field = b.String()
 			if rest, more = strings.CutPrefix(quoted, ","); !more && quoted != "" {

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// Fixed is a border whose time is known before the events: of a slice, or of an
-// interval of the sidecar file.
+// Fixed is a border of an interval of the sidecar file, whose time is known before the events.
 type Fixed struct {
 	T   uint64 // ticks since the origin
-	Of  int    // the interval's place in Options.Given
+	Of  int    // index of the interval in Options.Given
 	End bool
 }
 
-// SliceKey is the key of slice k.
+// SliceKey returns the key of slice k.
 func SliceKey(k uint64) Key { return Key{ID: k, Name: "slice", Form: FormDerived} }
 
 // SliceAt returns the number of the slice that holds t, and the end of that slice;
@@ -33,15 +32,13 @@ func (p *Plan) SliceAt(t uint64) (k, end uint64, ok bool) {
 	return k, (k + 1) * p.width, true
 }
 
-// TooManySlices reports whether t lies so late that the last slice is longer than
-// asked for.
+// TooManySlices reports whether t is so late that the last slice is longer than asked for.
 func (p *Plan) TooManySlices(t uint64) bool {
 	return p.width != 0 && p.SliceCount == 0 && t/p.width >= MaxSlices
 }
 
-// Borders returns the borders that the sidecar file has for a process, in the order
-// of time. At one instant executions end before others begin, but those of no
-// length; the outer one of two begins first and ends last. 24 bytes each.
+// Borders returns the borders that the sidecar file has for a process, by time. At one instant executions end before others begin, except
+// those without length; of two nested ones the outer begins first and ends last. Memory: 24 bytes each.
 func (p *Plan) Borders(process uint32) []Fixed {
 	var list []given
 	for _, q := range [...]uint32{process, AnyProcess} {
@@ -77,7 +74,7 @@ func (p *Plan) Borders(process uint32) []Fixed {
 	return out
 }
 
-// MemoryBytes is what the intervals of the sidecar file take.
+// MemoryBytes returns the memory of the intervals of the sidecar file.
 func (p *Plan) MemoryBytes() int64 { return 100 * int64(len(p.Given)) }
 
 type given struct {

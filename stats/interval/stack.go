@@ -2,25 +2,25 @@ package interval
 
 import "github.com/coppice-hpc/coppice/trace"
 
-// Stack is the open executions of one location that markers delimit, and the tree
-// they make.
+// Stack is the open executions of one location between markers, and the tree of their nodes.
 //
 // Time: O(1) for a begin, amortised O(1) for an end.
 type Stack struct {
 	Tree *Tree
 	fold bool
 	open []opened
-	ids  map[match]int // how many of open
-	prv  int           // how many of open are of FormParaver
+	ids  map[match]int // number of open ones that an end would match
+	prv  int           // number of open ones of FormParaver
 }
 
+// opened is an open execution.
 type opened struct {
 	key  Key
-	node uint32 // None: not counted
-	top  uint32 // innermost counted node
+	node uint32 // None: it does not count
+	top  uint32 // innermost node that counts, at this height
 }
 
-// match is what an end names.
+// match is the part of a key that an end names.
 type match struct {
 	id   uint64
 	name string
@@ -31,11 +31,11 @@ func (k *Key) end() match { return match{k.ID, k.Name} }
 // NewStack returns the empty stack of a location.
 func NewStack(p *Plan) Stack { return Stack{Tree: NewTree(), fold: p.Fold, ids: map[match]int{}} }
 
-// Len is the number of open executions, counted or not.
+// Len returns the number of open executions, also of those that do not count.
 func (s *Stack) Len() int { return len(s.open) }
 
-// Begin opens an execution. The node is None where it does not count: recursion
-// that is folded, or a tree at its limits, for which code tells the reason.
+// Begin opens an execution. The node is None if the execution does not count: for a folded recursion, or at the limits of the tree, when
+// code is not 0.
 func (s *Stack) Begin(k Key) (node uint32, code trace.Code) {
 	m, parent := k.end(), uint32(0)
 	if n := len(s.open); n > 0 {
@@ -72,7 +72,7 @@ func (s *Stack) isOpen(m match, k Key) bool {
 	return false
 }
 
-// Top is the innermost counted node, 0 where there is none.
+// Top returns the innermost open node that counts, 0 for none.
 func (s *Stack) Top() uint32 {
 	if n := len(s.open); n > 0 {
 		return s.open[n-1].top
@@ -94,8 +94,7 @@ func (s *Stack) Find(k Key) (height int, ok bool) {
 	return height, true
 }
 
-// NewestEvent returns what an end of the innermost execution that a Paraver event
-// of this name began would name.
+// NewestEvent returns the key of the innermost execution that a Paraver event of this name began.
 func (s *Stack) NewestEvent(name string) (Key, bool) {
 	for i, left := len(s.open)-1, s.prv; left > 0; i-- {
 		o := &s.open[i]
@@ -109,8 +108,7 @@ func (s *Stack) NewestEvent(name string) (Key, bool) {
 	return Key{}, false
 }
 
-// Pop ends the innermost execution and returns its node, None if it did not count,
-// and its key.
+// Pop ends the innermost execution. It returns its key, and its node; None if it did not count.
 func (s *Stack) Pop() (node uint32, k Key) {
 	n := len(s.open) - 1
 	o := s.open[n]
@@ -125,7 +123,7 @@ func (s *Stack) Pop() (node uint32, k Key) {
 	return o.node, o.key
 }
 
-// Restart forgets everything and returns the keys of what was open, outermost first.
+// Restart empties the stack and the tree, and returns the keys of the executions that were open, outermost first.
 func (s *Stack) Restart() []Key {
 	keys := make([]Key, len(s.open))
 	for i := range s.open {

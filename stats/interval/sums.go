@@ -6,31 +6,30 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Executions are the rows of an IVAL array, in order; *xtf.Cursor has them.
+// Executions are the rows of an IVAL array, in order. *xtf.Cursor implements it.
 type Executions interface {
 	Next() bool
 	Row() []byte
 	Err() error
 }
 
-// Sums adds what happens on one location to the components of the executions that
-// contain it; all that is added is less than 2^64, see xtf.Most. One Sums is for one of the rules Point, Completion and Span, and
-// time does not run backwards. An execution of all
-// events (xtf.IvalWhole) also has what happens at its first and last instant.
+// Sums adds what happens on one location to the components of the nodes whose executions contain it. One Sums is for one of the rules
+// Point, Completion and Span, and time must not run backwards. The sums must stay below 2^64, see xtf.Most. An execution of all events
+// (xtf.IvalWhole) also contains what happens at its first and last instant.
 type Sums struct {
 	comps  *Components
 	items  []xtf.Item
-	slot   [xtf.NumItems]int // in items
-	totals []uint64          // of what has passed, by slot
+	slot   [xtf.NumItems]int // index in items, -1 for none
+	totals []uint64          // of the location so far, by slot
 	spans  running
-	open   map[uint32][]uint64 // totals when the execution of a node began
+	open   map[uint32][]uint64 // by node: totals at the begin of its open execution
 	spare  [][]uint64
 	due    uint64 // time of the next border, xtf.Never for none
 	rows   reading
 	err    error
 }
 
-// NewSums prepares sums of the given items over the executions of ivals.
+// NewSums prepares sums of items over executions, which it adds to comps.
 func NewSums(ivals Executions, comps *Components, items ...xtf.Item) *Sums {
 	s := &Sums{comps: comps, items: items, totals: make([]uint64, len(items)), open: map[uint32][]uint64{}, rows: newReading(ivals)}
 	s.spans.active, s.spans.list.Before = make([]uint64, len(items)), span.before
@@ -61,7 +60,7 @@ func (s *Sums) Completion(t uint64, item xtf.Item, v uint64) {
 	s.totals[s.slot[item]] += v
 }
 
-// Span adds the part of [x, y) inside of each execution. Spans may overlap.
+// Span adds to each execution the length of its common part with [x, y). Spans may overlap.
 func (s *Sums) Span(x, y uint64, item xtf.Item) {
 	if y <= x {
 		return
@@ -77,8 +76,7 @@ func (s *Sums) Span(x, y uint64, item xtf.Item) {
 	s.spans.begin(s.totals, x, y, slot)
 }
 
-// Flush ends all executions. It fails if the rows could not be read, or are not
-// executions.
+// Flush ends all executions. It returns an error if the rows could not be read, or are not executions.
 func (s *Sums) Flush() error {
 	s.pass(func(*border) bool { return true })
 	return s.err
@@ -94,7 +92,7 @@ type border struct {
 
 var errBorders = errors.New("interval: an execution of a node begins before the one before has ended, or ends twice")
 
-// pass passes the next borders as long as they are due.
+// pass takes the next borders as long as due reports true.
 func (s *Sums) pass(due func(*border) bool) {
 	for s.err == nil && s.due != xtf.Never {
 		b := s.rows.next()

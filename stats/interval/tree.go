@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Limits of a tree. Rows and sums of all nodes of a run are kept at once.
+// Limits of a tree: the sums of all nodes of a run are in memory at once.
 const (
 	MaxNodes = 1 << 16
 	MaxLevel = 1 << 10
@@ -24,10 +24,10 @@ var ErrTooMany = fmt.Errorf("interval: more than %d different intervals", MaxNod
 
 var errDamaged = errors.New("interval: damaged data of intervals")
 
-// Form is how a program or a user says where an interval begins and ends.
+// Form is the way in which a program or a user marks an interval (docs/markers.md).
 type Form uint8
 
-// Forms, as INTERVAL.form holds them.
+// Forms, as in INTERVAL.form.
 const (
 	FormRoot         Form = iota // the whole program
 	FormRaw                      // F1: self message with the raw tag
@@ -35,16 +35,15 @@ const (
 	FormCommunicator             // F3: self message on a named communicator
 	FormLevel                    // F4: MPI_Pcontrol with a number
 	FormName                     // F5: MPI_Pcontrol with a name
-	FormRegion                   // F6
-	FormParameter                // F7
-	FormParaver                  // F8
+	FormRegion                   // F6: each call of a region
+	FormParameter                // F7: an integer parameter
+	FormParaver                  // F8: events of a Paraver type
 	FormSidecar                  // F9: a table next to the trace
 	FormDerived                  // F10: time slices, or between operations
 	NumForms
 )
 
-// Key tells the children of a node apart. How an interval was marked is not a part of
-// its identity, but that derived ones are never the same as others.
+// Key tells the children of a node apart. The form is not a part of the identity, except that derived intervals differ from all others.
 type Key struct {
 	ID   uint64
 	Name string
@@ -53,7 +52,7 @@ type Key struct {
 	Form Form
 }
 
-// identity is what is equal for equal nodes.
+// identity returns the key without what is not a part of the identity.
 func (k Key) identity() Key {
 	if k.Form != FormDerived {
 		k.Form = FormRoot
@@ -77,7 +76,7 @@ type Node struct {
 	Last       uint64 // latest end
 }
 
-// Tree is the nodes of one location, or the union over several.
+// Tree is the nodes of one location, or the union of those of several.
 type Tree struct {
 	nodes    []Node
 	children map[child]uint32
@@ -88,7 +87,7 @@ type child struct {
 	key    Key
 }
 
-// NewTree returns the tree of the root alone.
+// NewTree returns a tree with only the root.
 func NewTree() *Tree {
 	return &Tree{nodes: []Node{{Parent: None, First: xtf.Never}}, children: map[child]uint32{}}
 }
@@ -99,8 +98,8 @@ func (t *Tree) Len() int { return len(t.nodes) }
 // Node returns node n, which must exist.
 func (t *Tree) Node(n uint32) Node { return t.nodes[n] }
 
-// Child returns the child of parent, which must exist, with this key, and makes it
-// if it is new. At the limits of a tree there is no new node: None.
+// Child returns the child of parent, which must exist, with this key, and makes it if it is new. At the limits of a tree it returns None
+// for a new one.
 func (t *Tree) Child(parent uint32, k Key) uint32 {
 	at := child{parent, k.identity()}
 	if n, ok := t.children[at]; ok {
@@ -151,9 +150,8 @@ func (t *Tree) Merge(o *Tree) ([]uint32, error) {
 	return table, nil
 }
 
-// Number puts the nodes into canonical order: depth first, the children of a node
-// by earliest begin, then file, line, id and name. It returns the new number of
-// each node. Trees of equal nodes are equal afterwards.
+// Number puts the nodes into canonical order: depth first, the children of a node by earliest begin, then file, line, id and name. It
+// returns the new number of each node. Afterwards trees with equal nodes are equal.
 func (t *Tree) Number() []uint32 {
 	order := make([]uint32, 0, len(t.nodes)-1)
 	for n := 1; n < len(t.nodes); n++ {
@@ -194,7 +192,7 @@ func (t *Tree) Number() []uint32 {
 	return number
 }
 
-// Locate returns the node of t for every node of o, None where t lacks it.
+// Locate returns the node of t for each node of o, None if t does not have it.
 func (t *Tree) Locate(o *Tree) []uint32 {
 	table := make([]uint32, len(o.nodes))
 	for i := 1; i < len(o.nodes); i++ {
