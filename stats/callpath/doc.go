@@ -1,12 +1,10 @@
-// Package callpath holds trees of call paths: which regions are open, outermost first.
+// Package callpath has trees of call paths. A call path is the list of open regions, outermost first.
 //
-// Path 0 is outside all calls; any other path is a region called on its parent. A path's number is greater than its
-// parent's. A tree of one location is made while its events pass (Child), and has at most MaxLevel levels and
-// MaxPaths paths: what goes deeper or comes later counts on the path it was called from. Trees of all locations are
-// merged, and the union is numbered depth first, children by region reference, so that a number does not depend on who
-// came first (Number). A union above MaxUnion paths loses its deepest levels, as many as it takes; their paths stand
-// for their callers.
+// Path 0 is outside of all calls. Any other path is its parent and a region called in it; its number is greater than the parent's. Child
+// makes the tree of one location while it is loaded. It has at most MaxLevel levels and MaxPaths paths: deeper or later calls count for
+// their callers. Merge joins the trees of all locations. A union of more than MaxUnion paths loses its deepest levels; their calls count
+// for their callers too. Number then numbers the union depth first, children by region reference, so that numbers do not depend on the
+// order of merging. Locate finds the number in the union of each path of a location.
 //
-// A tree is not safe for concurrent use. Memory: 1 KiB, 12 bytes per path, and about 40 per path for finding children, which
-// a parsed tree makes when the first is asked for.
+// A tree is not safe for concurrent use. Memory: 1 KiB, 12 bytes per path, and about 40 per path to find children.
 package callpath

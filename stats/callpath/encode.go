@@ -8,9 +8,8 @@ import (
 
 var errDamaged = errors.New("callpath: a damaged tree of call paths")
 
-// AppendBinary appends t as variable-length integers: the level from which on it
-// is cut off, the number of paths, then for each but path 0 the distance to its
-// parent and its region.
+// AppendBinary appends t as variable-length integers: the level from which on it is cut off, the number of paths, then for each path
+// except path 0 the distance to its parent, and its region.
 func (t *Tree) AppendBinary(b []byte) []byte {
 	b = varint.Append(b, uint64(t.end), uint64(len(t.paths)))
 	for n := 1; n < len(t.paths); n++ {
@@ -19,7 +18,7 @@ func (t *Tree) AppendBinary(b []byte) []byte {
 	return b
 }
 
-// Parse reads a tree of at most MaxUnion paths that takes all of b.
+// Parse decodes a tree of at most MaxUnion paths that takes all of b.
 func Parse(b []byte) (*Tree, error) {
 	r := varint.Read(b)
 	end, count := r.AtMost(MaxLevel+1), r.AtMost(MaxUnion)

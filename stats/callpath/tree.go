@@ -25,27 +25,26 @@ type Path struct {
 // Tree is a set of call paths. The zero Tree is not valid, see New.
 type Tree struct {
 	paths    []Path
-	recent   [recentPaths]uint32 // children asked for lately, by hash of parent and region; 0 for none
+	recent   [recentPaths]uint32 // children found lately, by hash of parent and region; 0 for none
 	children map[uint64]uint32   // by parent << 32 | region; nil until needed
-	end      uint32              // paths of this level and deeper ones are cut off
+	end      uint32              // this level and deeper ones are cut off
 }
 
-// recentPaths is how many children are found without the map.
 const recentPaths = 256
 
-// New returns the tree of path 0 alone.
+// New returns a tree with path 0 only.
 func New() *Tree {
 	return &Tree{paths: []Path{{Parent: None, Region: None}}, end: MaxLevel + 1}
 }
 
-// Len is the number of paths.
+// Len returns the number of paths.
 func (t *Tree) Len() int { return len(t.paths) }
 
 // Path returns path n, which must exist.
 func (t *Tree) Path(n uint32) Path { return t.paths[n] }
 
-// Child returns the path of region called on parent, which must exist. At the
-// limits of a location that is parent itself. O(1).
+// Child returns the path of a call of region in parent, which must exist, and makes it if it is new. At the limits of a location it returns
+// parent. O(1).
 func (t *Tree) Child(parent, region uint32) uint32 {
 	recent := &t.recent[childKey(parent, region)*0x9E3779B97F4A7C15>>56]
 	if c := *recent; t.paths[c].Parent == parent && t.paths[c].Region == region {
@@ -83,8 +82,7 @@ func (t *Tree) add(parent, region uint32) uint32 {
 
 func childKey(parent, region uint32) uint64 { return uint64(parent)<<32 | uint64(region) }
 
-// Merge adds the paths of o to t and cuts t to MaxUnion paths. The order in which
-// trees are merged does not decide which paths are left.
+// Merge adds the paths of o to t and cuts t to MaxUnion paths. Which paths are left does not depend on the order of merging.
 func (t *Tree) Merge(o *Tree) {
 	t.merge(o, MaxUnion)
 }
@@ -102,9 +100,8 @@ func (t *Tree) merge(o *Tree, most int) {
 	t.cut(min(t.end, o.end), most)
 }
 
-// cut removes the levels from end on, and deeper ones first as many as it takes to
-// leave at most most paths. What a part of the union has lost its end tells to the
-// others: the union has all of a level or nothing.
+// cut removes the levels from end on, and more of the deepest ones until at most most paths are left. As t.end is merged too, the union
+// has either all paths of a level or none.
 func (t *Tree) cut(end uint32, most int) {
 	levels := make([]int, MaxLevel+1)
 	for i := range t.paths {
@@ -121,7 +118,7 @@ func (t *Tree) cut(end uint32, most int) {
 		return
 	}
 	kept := t.paths[:0]
-	table := make([]uint32, len(t.paths)) // of paths that are left
+	table := make([]uint32, len(t.paths)) // new numbers
 	for n, p := range t.paths {
 		if p.Level >= end {
 			continue
@@ -142,8 +139,7 @@ func (t *Tree) deepest() (level uint32) {
 	return level
 }
 
-// Number renumbers the paths depth first, the children of a path by ascending
-// region reference. Trees of equal paths are equal afterwards.
+// Number renumbers the paths depth first, the children of a path by region reference. Afterwards trees with equal paths are equal.
 func (t *Tree) Number() {
 	order := make([]uint32, 0, len(t.paths)-1) // by parent, then region
 	for n := 1; n < len(t.paths); n++ {
@@ -181,8 +177,7 @@ func (t *Tree) Number() {
 	t.paths, t.children, t.recent = paths, nil, [recentPaths]uint32{}
 }
 
-// Locate returns the path of t for every path of o; a path that t lost is its
-// longest part that t has.
+// Locate returns the path of t for each path of o. For a path that was cut off t, that is its longest prefix in t.
 func (t *Tree) Locate(o *Tree) []uint32 {
 	table := make([]uint32, len(o.paths))
 	lost := make([]bool, len(o.paths))
