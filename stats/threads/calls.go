@@ -2,7 +2,7 @@ package threads
 
 import "github.com/coppice-hpc/coppice/xtf"
 
-// Calls are the CALL rows of a location, in order; *xtf.Cursor has them.
+// Calls are the CALL rows of a location, in order. *xtf.Cursor implements it.
 type Calls interface {
 	Next() bool
 	Row() []byte
@@ -12,13 +12,12 @@ type Calls interface {
 // Span is the time [Begin, End) in ticks.
 type Span struct {
 	Begin, End uint64
-	// Locked is what the first thread of the process waits in there for locks and critical sections.
+	// Locked is how long the first thread of the process waits in the span for locks and critical sections, ticks.
 	Locked uint64
 }
 
-// Outline passes over the calls of the first thread of a process, which it
-// divides without gaps: region gets the parallel regions, serial the time
-// between them and MPI calls. The last serial span has no end. Either may be nil.
+// Outline divides the time of the first thread of a process by its calls: it calls region for each parallel region, and serial for the
+// time between these and MPI calls. The last serial span ends at Never. region and serial may be nil.
 func (r *Roles) Outline(calls Calls, region, serial func(s Span)) error {
 	at := uint64(0)
 	for calls.Next() {
@@ -43,9 +42,8 @@ func (r *Roles) Outline(calls Calls, region, serial func(s Span)) error {
 	return calls.Err()
 }
 
-// Busy returns how long a thread works in each of the regions, which lie after
-// each other. What it waits there for locks counts as work as far as the first thread waits
-// for them too: this is time that the process has lost already.
+// Busy returns how long a thread works in each of the regions, in ticks. Regions must ascend and not overlap. Waits for locks count as work
+// up to those of the first thread (package comment).
 func (r *Roles) Busy(calls Calls, regions []Span) ([]uint64, error) {
 	c, err := r.clock(calls, regions)
 	for i := range regions {
@@ -54,8 +52,7 @@ func (r *Roles) Busy(calls Calls, regions []Span) ([]uint64, error) {
 	return c.works, err
 }
 
-// Lock sets what the first thread waits in the regions for locks; calls are its own, not
-// asked for where no thread can.
+// Lock sets Locked of the regions. calls returns the calls of the first thread; it is not called if no region waits for locks.
 func (r *Roles) Lock(calls func() (Calls, error), regions []Span) error {
 	if !r.locks {
 		return nil
@@ -71,7 +68,7 @@ func (r *Roles) Lock(calls func() (Calls, error), regions []Span) error {
 	return err
 }
 
-// clock passes over the calls of a thread.
+// clock measures the calls of a thread.
 func (r *Roles) clock(calls Calls, regions []Span) (*clock, error) {
 	c := &clock{state: idle, regions: regions, works: make([]uint64, len(regions)), waits: make([]uint64, len(regions))}
 	for calls.Next() {
@@ -83,7 +80,7 @@ func (r *Roles) clock(calls Calls, regions []Span) (*clock, error) {
 				does.state = busy
 			}
 		}
-		c.turn(xtf.U64(row, xtf.CallT), does.state)
+		c.enter(xtf.U64(row, xtf.CallT), does.state)
 		c.alone = does.alone
 		c.open = append(c.open, level{xtf.U64(row, xtf.CallEnd), does})
 	}
@@ -101,12 +98,12 @@ type level struct {
 type clock struct {
 	open    []level
 	state   state
-	alone   bool // it is not that of calls inside
-	since   uint64
+	alone   bool   // see role
+	since   uint64 // begin of state, ticks
 	regions []Span
-	works   []uint64 // by region
-	waits   []uint64
-	next    int // the first region that does not lie after
+	works   []uint64 // by region, ticks
+	waits   []uint64 // by region, ticks
+	next    int      // the first region that is not over
 }
 
 // unwind ends the innermost calls until depth are open.
@@ -116,14 +113,14 @@ func (c *clock) unwind(depth int) {
 		if n > 0 {
 			around = c.open[n-1].role
 		}
-		c.turn(c.open[n].end, around.state)
+		c.enter(c.open[n].end, around.state)
 		c.alone = around.alone
 		c.open = c.open[:n]
 	}
 }
 
-// turn says what the thread does from t on.
-func (c *clock) turn(t uint64, s state) {
+// enter changes the state from t on.
+func (c *clock) enter(t uint64, s state) {
 	if s == c.state {
 		return
 	}
@@ -136,7 +133,7 @@ func (c *clock) turn(t uint64, s state) {
 	c.state, c.since = s, t
 }
 
-// add counts a span in the regions that it meets.
+// add adds the common part of a span with each region.
 func (c *clock) add(to []uint64, begin, end uint64) {
 	for c.next < len(c.regions) && c.regions[c.next].End <= begin {
 		c.next++

@@ -5,8 +5,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Work is what the threads of a process did in its parallel regions together:
-// for each region the sum and the largest of their working times, in ticks.
+// Work is the working times of the threads of a process in its parallel regions: by region their sum and the largest one, in ticks.
 type Work struct {
 	Sum, Max []uint64
 }
@@ -17,7 +16,7 @@ func NewWork(n int) *Work { return &Work{make([]uint64, n), make([]uint64, n)} }
 // Add takes the working times of one thread.
 func (w *Work) Add(spent []uint64) { w.add(spent, spent) }
 
-// Merge takes what other threads did together.
+// Merge takes the working times of other threads.
 func (w *Work) Merge(o *Work) { w.add(o.Sum, o.Max) }
 
 func (w *Work) add(sum, most []uint64) {
@@ -27,13 +26,12 @@ func (w *Work) add(sum, most []uint64) {
 	}
 }
 
-// Items are what Account adds to the components of a process's first location.
+// Items are the items that Account adds to.
 var Items = []xtf.Item{xtf.ItemThreadTime, xtf.ItemThreadSerial, xtf.ItemThreadImbalance, xtf.ItemThreadScheduling}
 
-// Account adds the time and the losses of a process with so many threads to the
-// executions of its first location, of which calls and, once more each time they
-// are asked for, executions are the rows. Time and serial time are those within
-// an execution, losses of a region go to the executions in which it ends.
+// Account adds the thread time and the losses of a process to c, the components of its first location. calls and executions, which Account
+// calls twice, have the rows of that location. Thread time and serial time belong to the execution that they are in, the losses of a
+// region to the executions in which it ends.
 func (r *Roles) Account(threads uint32, calls Calls, executions func() (interval.Executions, error), regions []Span, w *Work, c *interval.Components) error {
 	rows, err := executions()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 type state uint8
 
 const (
-	asAround state = iota // as in the call around it
+	asAround state = iota // as in the calling call
 	idle
 	busy
 	locked // waits for a lock or a critical section
@@ -18,21 +18,21 @@ const (
 // role is what a region means for the threads that are in it.
 type role struct {
 	state    state
-	alone    bool // not in the calls inside of it, where threads work unless they wait there
+	alone    bool // the state does not hold in calls inside of it, which are work unless they wait
 	parallel bool
 }
 
-// Roles tell the role of each region. They are safe for concurrent use.
+// Roles has the role of each region. It is safe for concurrent use.
 type Roles struct {
 	defs       *trace.Definitions
 	list       []role // by index of the region
-	any, locks bool
+	any, locks bool   // some are parallel; in some threads wait for locks
 }
 
-// NewRoles looks at all regions.
+// NewRoles finds the roles of all regions.
 func NewRoles(d *trace.Definitions) *Roles {
 	r := &Roles{defs: d, list: make([]role, len(d.Regions))}
-	outside := busy // of the bodies of parallel regions
+	outside := busy // in parallel regions, outside of their bodies
 	for i := range d.Regions {
 		if isBody(d, &d.Regions[i]) {
 			outside = idle
@@ -56,23 +56,23 @@ func NewRoles(d *trace.Definitions) *Roles {
 	return r
 }
 
-// isBody says whether a region is the body of parallel regions.
+// isBody reports whether a region is the body of parallel regions.
 func isBody(d *trace.Definitions, r *trace.Region) bool {
 	return r.Paradigm == trace.ParadigmOpenMP && r.Role == trace.RoleCode || called(d, r, "OpenMP implicit task")
 }
 
-// called says whether a region has a name that tells what it is, as of EZTrace, whose regions have no paradigm of their own.
+// called reports whether a region of EZTrace has a name. EZTrace's regions do not have the paradigm OpenMP, so the name decides.
 func called(d *trace.Definitions, r *trace.Region, name string) bool {
 	return r.Paradigm == trace.ParadigmUser && d.Text(r.Name) == name
 }
 
-// Any reports whether there are parallel regions at all.
+// Any reports whether there are parallel regions.
 func (r *Roles) Any() bool { return r.any }
 
-// Parallel reports whether a region is that of parallel regions.
+// Parallel reports whether calls of a region are parallel regions.
 func (r *Roles) Parallel(region uint32) bool { return r.of(region).parallel }
 
-// of returns the role of a region; unknown ones have none.
+// of returns the role of a region; the zero role for an unknown one.
 func (r *Roles) of(region uint32) role {
 	i, ok := r.defs.RegionIndex(region)
 	if !ok {
