@@ -15,25 +15,16 @@ import (
 
 // found adds the findings with their advice, and the section that shows more of each.
 func (d *Document) found(c *table.Chapter) {
-	type finding struct {
-		text string
-		table.Finding
-	}
-	var list []finding
+	var list [][3]string // text, advice and section
 	losses, gains := false, 0
 	for i := range d.Findings {
 		x := &d.Findings[i]
 		if x.Ticks > 0 && x.Kind != findings.KindSetup {
 			gains++
 		}
-		y := finding{}
-		y.text, y.Facts = facts(x.Text)
-		if x.Advice != "" {
-			y.Advice = strings.ToUpper(x.Advice[:1]) + x.Advice[1:] + "."
-		}
 		losses = losses || x.Kind != findings.KindSetup && x.Kind != findings.KindKernel && x.Kind != findings.KindClock && (x.Kind != findings.KindOversubscription || x.Ticks > 0)
-		y.See, _, _ = strings.Cut(strings.TrimPrefix(x.Query, "coppice report "+d.run.Path+" "), " ")
-		list = append(list, y)
+		section, _, _ := strings.Cut(strings.TrimPrefix(x.Query, "coppice report "+d.run.Path+" "), " ")
+		list = append(list, [3]string{x.Text, x.Advice, section})
 	}
 	if !losses {
 		text := fmt.Sprintf("nothing above %d %% of the run", findings.LeastFinding)
@@ -61,23 +52,14 @@ func (d *Document) found(c *table.Chapter) {
 		if d.Summary.Ticks.Total == 0 {
 			text = "nothing is known of the time of the run: no process has events"
 		}
-		list = append([]finding{{text: text}}, list...)
+		c.Line(table.FindingLine, text)
 	}
 	for _, x := range list {
-		c.Found(x.text, x.Finding)
+		c.Found(x[0], x[1], x[2])
 	}
 	if gains > 1 {
 		c.Say("gains of findings overlap: they do not add up")
 	}
-}
-
-// facts cuts the sentence of a finding: what it is and what it could gain, and what is known of it.
-func facts(sentence string) (text string, list []string) {
-	list = strings.Split(sentence, "; ")
-	if text, first, ok := strings.Cut(list[0], " %): "); ok {
-		return text + " %)", append([]string{first}, list[1:]...)
-	}
-	return list[0], list[1:]
 }
 
 // summary is the chapter about the whole program.

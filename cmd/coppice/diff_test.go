@@ -233,7 +233,7 @@ func TestSetupOfRuns(t *testing.T) {
 		return foundTrace(t, text)
 	}
 	a, b := run(2, 500, 200), run(2, 400, 300)
-	worse := "worse: whole program: 0.310000 s, was 0.210000 (+47.6 %): a process spends 0.100000 s more in computing on average"
+	worse := "worse: whole program: 0.310000 s, was 0.210000 (+47.6 %)\n    a process spends 0.100000 s more in computing on average"
 	if text := must(t, "diff", a, b); !strings.Contains(text, worse) || !strings.Contains(text, "a process spends 0.100000 s less in them on average") {
 		t.Error(text)
 	}

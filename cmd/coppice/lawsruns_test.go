@@ -94,6 +94,8 @@ func verdicts(t *testing.T, a, b string) (list []string) {
 	for line := range strings.Lines(must(t, "diff", a, b)) {
 		if text, ok := strings.CutPrefix(line, "> "); ok {
 			list = append(list, strings.TrimSpace(text))
+		} else if fact, ok := strings.CutPrefix(line, "    "); ok && len(list) > 0 {
+			list[len(list)-1] += "; " + strings.TrimSpace(fact)
 		}
 	}
 	return list[:len(list)-1] // the rule
@@ -140,7 +142,7 @@ func TestLawsDiff(t *testing.T) {
 	solve := func(o *analyze.Options) { o.Intervals.Intervals = []string{"region:solve"} }
 	more := slowed(2, 30) // and two steps more: 12 x 5 ms, and 12 x 1.5 ms on the slow process
 	more.steps = 12
-	want := "worse: solve: 0.078000 s, was 0.050000 (+56.0 %): a process spends 0.014500 s more in computing on average; executions: 48, was 40; the process that computes most computes 0.028000 s more, in B rank 2"
+	want := "worse: solve: 0.078000 s, was 0.050000 (+56.0 %); a process spends 0.014500 s more in computing on average; executions: 48, was 40; the process that computes most computes 0.028000 s more, in B rank 2"
 	if got := verdicts(t, foundTrace(t, slowed(0, 0).text(), solve), foundTrace(t, more.text(), solve)); len(got) != 2 || got[1] != want {
 		t.Errorf("%q, want %q", got, want)
 	}

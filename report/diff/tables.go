@@ -91,7 +91,7 @@ func (d *Diff) Book(page bool, _ int) (*table.Book, error) {
 		found.Blocks = []table.Block{{Cards: d.cards()}}
 	}
 	for _, s := range d.sentences() {
-		found.Line(table.FindingLine, s)
+		found.Found(s, "", "")
 	}
 	if page {
 		found.Figure(d.efficiencies())

@@ -104,15 +104,26 @@ func (c *Chapter) Line(kind lineKind, text string) {
 	c.Blocks = append(c.Blocks, Block{line: text, kind: kind})
 }
 
-// Finding is what a line of its own says of a finding.
+// Finding is what has a line of its own below that of a finding.
 type Finding struct {
-	Facts  []string // a line each
-	Advice string   // a sentence
-	See    string   // id of the chapter that has the evidence
+	Facts  []string
+	Advice string // a sentence
+	See    string // id of the chapter that has the evidence
 }
 
-// Found adds a finding.
-func (c *Chapter) Found(text string, x Finding) {
+// Found adds a finding of a sentence: what it is, and after a percentage in parentheses and a colon, or a semicolon, each fact. Its
+// advice may be "", and see is the id of the chapter that has the evidence.
+func (c *Chapter) Found(sentence, advice, see string) {
+	x := Finding{Facts: strings.Split(sentence, "; "), See: see}
+	text, first, ok := strings.Cut(x.Facts[0], " %): ")
+	if ok {
+		text, x.Facts[0] = text+" %)", first
+	} else {
+		x.Facts = x.Facts[1:]
+	}
+	if advice != "" {
+		x.Advice = strings.ToUpper(advice[:1]) + advice[1:] + "."
+	}
 	c.Blocks = append(c.Blocks, Block{line: text, kind: FindingLine, Finding: x})
 }
 
