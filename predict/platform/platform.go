@@ -35,7 +35,7 @@ type Platform struct {
 	Name       string
 	Policy     network.Policy
 	Contention network.Contention
-	// NoRendezvousLatency leaves the latency of the answer out of a rendezvous.
+	// NoRendezvousLatency counts one latency for a rendezvous instead of three (request, answer, data).
 	NoRendezvousLatency bool
 
 	Nodes        uint32 // 0: as many as the processes need

@@ -7,45 +7,45 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// channel is a stream of messages: (communicator, source, destination, tag). The k-th send is what the k-th receive gets, so
-// it holds no queue but a ring of time stamps by k. Numbers wrap around. One whose ends belong to two workers has a half at
-// both: each takes the stamps that the other end sends.
+// channel is a stream of messages: (communicator, source, destination, tag). Its k-th send matches its k-th receive, so it has no queues,
+// but a ring of time stamps indexed by k. Numbers wrap around. A channel between two workers has a half at each: a half gets the stamps of
+// the other end as records.
 type channel struct {
 	lat    int64    // latency, ps
-	slot   [2]int64 // the ring of a narrow channel, until it grows
-	ring   uint32   // the first word of the ring in channels.words, 0 before there is one; of an alias, the channel meant
+	slot   [2]int64 // the ring of a narrow channel until it grows
+	ring   uint32   // first word of the ring in channels.words, 0: none; of an alias the index of its channel
 	sent   uint32   // sends posted
 	posted uint32   // receives posted
-	doneS  uint32   // the oldest send that is not complete
-	doneR  uint32   // the oldest receive that is not complete; at the sender's half, as far as known
+	doneS  uint32   // oldest send that is not complete
+	doneR  uint32   // oldest receive that is not complete; in the sender's half as far as known
 	src    uint32
 	dst    uint32
-	cost   uint32 // of all messages of a narrow channel
-	far    uint32 // index of the port at the other end, of a half
+	cost   uint32 // index of the cost of all messages of a narrow channel
+	far    uint32 // of a half: index of the port at the other end
 	flags  chanFlags
-	capLog uint8 // the ring has 1<<capLog slots
+	capLog uint8 // log2 of the slots of the ring
 }
 
-// chanFlags say what a channel is, and who waits for it.
+// chanFlags are properties of a channel, and which processes wait for it.
 type chanFlags uint16
 
 const (
 	classBits  chanFlags = 3         // LinkClass
-	wide       chanFlags = 4 << iota // slots of wideSlot words: messages of several sizes, or rendezvous
-	rendezvous                       // some messages may go by rendezvous: receives leave stamps
-	alias                            // another port of the process leads to the same channel
+	wide       chanFlags = 4 << iota // slots of wideSlot words: messages differ in size, or use rendezvous
+	rendezvous                       // messages may use rendezvous, so receives leave stamps
+	alias                            // another port of the process has the same channel
 	null                             // no process receives: sends do nothing
 	tailed                           // one end posts more than the other
 	toFar                            // this is the sender's half
 	fromFar                          // this is the receiver's half
-	unwaited                         // no send is completed by a call
-	sendWaits                        // the source waits for the other end
-	recvWaits                        // the destination waits for the other end
-	sendHoles                        // sends after doneS are complete
-	recvHoles                        // receives after doneR are complete
+	unwaited                         // no call completes a send
+	sendWaits                        // the source waits for the destination
+	recvWaits                        // the destination waits for the source
+	sendHoles                        // some sends after doneS are complete
+	recvHoles                        // some receives after doneR are complete
 )
 
-// unusualSend and unusualRecv are what the short ways of posts do not know.
+// unusualSend and unusualRecv are what the fast paths of posts do not handle.
 const (
 	unusualSend = wide | alias | null | tailed | toFar
 	unusualRecv = rendezvous | tailed
@@ -53,32 +53,32 @@ const (
 
 // Words of a slot of a wide channel.
 const (
-	slotArrival = iota // first byte; of a rendezvous, the request
-	slotData           // of a rendezvous: the network interface is free for the data
-	slotCost           // cost of the message and how it goes: costShift, byRendezvous, bySync
-	slotPosted         // of the receive
+	slotArrival = iota // first byte arrives; of a rendezvous its request
+	slotData           // of a rendezvous: when the network interface is free for the data
+	slotCost           // cost and protocol: costShift, byRendezvous, bySync
+	slotPosted         // when the receive was posted
 	wideSlot
 )
 
-// The word of a cost says how the message goes.
+// A cost word also has the protocol of the message.
 const (
 	byRendezvous = 1
-	bySync       = 2 // at any size
+	bySync       = 2 // synchronous mode: rendezvous at any size
 	costShift    = 2
 )
 
-// channels are all channels that begin or end at a worker's processes.
+// channels are the channels that begin or end at a worker's processes.
 type channels struct {
 	book    *ledger
 	chans   []channel
-	recvEnd []uint32 // channel of each port to receive
-	words   []int64  // rings; word 0 is not used
+	recvEnd []uint32 // index of the channel of each port that receives
+	words   []int64  // rings; word 0 is unused
 	free    [32][]uint32
 	tails   map[uint32]*tail
 	holes   map[holeKey][]uint32
 }
 
-// first returns the oldest message that is still of interest.
+// first returns the oldest message that is still needed.
 func (c *channel) first() uint32 {
 	switch {
 	case c.flags&toFar != 0:
@@ -101,7 +101,7 @@ func (t *channels) wide(c *channel, k uint32) []int64 {
 	return t.words[at : at+wideSlot : at+wideSlot]
 }
 
-// room makes sure that slot k is in the ring.
+// room grows the ring until slot k is in it.
 func (t *channels) room(c *channel, k uint32) {
 	first := c.first()
 	for c.ring == 0 && c.flags&wide != 0 || k-first >= 1<<c.capLog {
@@ -109,7 +109,7 @@ func (t *channels) room(c *channel, k uint32) {
 	}
 }
 
-// grow gives a channel a ring of twice the size.
+// grow doubles the ring of a channel.
 func (t *channels) grow(c *channel, first uint32) {
 	if c.flags&wide != 0 && c.ring == 0 {
 		c.ring = t.take(wideSlot << c.capLog)
@@ -137,7 +137,7 @@ func (t *channels) grow(c *channel, first uint32) {
 	}
 }
 
-// take returns the place of free words; their number is a power of two.
+// take returns the index of n free words; n is a power of two.
 func (t *channels) take(n uint32) uint32 {
 	free := &t.free[bits.TrailingZeros32(n)]
 	if list := *free; len(list) > 0 {
@@ -153,7 +153,7 @@ func (t *channels) take(n uint32) uint32 {
 	return uint32(at)
 }
 
-// tail counts posts on a channel one end of which posts more than the other: those beyond limit have no partner.
+// tail counts the posts of a channel one end of which posts more than the other. Posts beyond limit do not have a partner.
 type tail struct {
 	limit           uint64
 	sends, receives tailEnd
@@ -161,11 +161,11 @@ type tail struct {
 
 type tailEnd struct {
 	posts uint64
-	end   uint32 // number of the first post beyond the limit
+	end   uint32 // number of the first post beyond the limit, if over
 	over  bool
 }
 
-// beyond notes post k, and reports whether it has no partner.
+// beyond counts post k and reports whether it has no partner.
 func (e *tailEnd) beyond(limit uint64, k uint32) bool {
 	e.posts++
 	if e.posts > limit && !e.over {
@@ -191,7 +191,7 @@ func (t *channels) wakeReceiver(c *channel) {
 	}
 }
 
-// put notes a message that was sent.
+// put stores the stamps of a message that was sent.
 func (t *channels) put(c *channel, arrival, data, cost int64) {
 	t.room(c, c.sent)
 	if c.flags&wide == 0 {
@@ -202,16 +202,16 @@ func (t *channels) put(c *channel, arrival, data, cost int64) {
 	}
 }
 
-// Operations of a channel that are completed in another order than posted leave holes: numbers after the oldest open one
-// that are done. They are rare, so they are kept next to the channels.
+// Operations of a channel that are not completed in the order of their posts leave holes: complete ones after the oldest open one. They are
+// rare, so they are not stored in channels.
 
-// holeKey names one end of a channel.
+// holeKey identifies one end of a channel.
 type holeKey struct {
 	id  uint32
 	end chanFlags // sendHoles or recvHoles
 }
 
-// openPosts is which operations of one end are complete: those before first, and those in the ascending list closed.
+// openPosts says which operations of one end are complete: those before first, and those in closed (ascending).
 type openPosts struct {
 	first  uint32
 	closed []uint32
@@ -274,7 +274,7 @@ func (w *worker) makeChannels() error {
 	})
 }
 
-// newChannel makes the channel of ports to send.
+// newChannel makes the channel of ports that send.
 func (c *code) newChannel(sends []end, dst uint32) (channel, error) {
 	src, k := sends[0].src, c.kind(sends[0].src)
 	class := uint32(c.network.Class(src, dst))
@@ -298,7 +298,7 @@ func (c *code) newChannel(sends []end, dst uint32) (channel, error) {
 	return ch, err
 }
 
-// join puts a channel where its ports find it. The first of those that send stands for all; there may be none that receives.
+// join stores a channel for its ports. The first port that sends has the channel, others are aliases; there may be no port that receives.
 func (w *worker) join(ch channel, sends, recvs []end) {
 	id := uint32(len(w.chans))
 	if w.owns(ch.src) {

@@ -8,32 +8,32 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// code is a program on a network as the dataflow engine runs it. It is read-only while it runs, and shared by all workers.
+// code is a program for a network in the form that the engines run. It is read-only, and all workers share it.
 type code struct {
 	program *program.Program
 	network *network.Network
 	ranks   program.Ranks
-	blocks  []block  // of each node
+	blocks  []block  // children of blocks: blocks, or calls marked with isCall
 	kids    []uint32 // children: nodes, or calls marked with isCall
 	calls   []call
 	ops     []op // of each action
 	ports   []port
-	most    int // completions of a call
+	most    int // most completions of a call
 	costs   network.Costs
 	files   []int64 // times of file operations
 	colls   []collOp
-	limits  []uint64 // of each communicator, collective operations that all members enter
+	limits  []uint64 // of each communicator: number of collective operations that all members enter
 	kinds   []kind
 	kindOf  []uint32 // of each process
 }
 
-// block is a node: children, count times. A call has count 0, and its index as first.
+// block is a node: its children, count times. A call has count 0, and its index in first.
 type block struct {
 	first, len uint32
 	count      uint64
 }
 
-// category is where the time of a call goes.
+// category is what the time of a call is counted as.
 type category uint8
 
 const (
@@ -65,11 +65,11 @@ type call struct {
 	first, n, posts uint32
 	cat             category
 	form            callForm
-	ordinary        bool  // completes receives and sends, and nothing else
-	events          uint8 // 1 where completing is an operation of its own
+	ordinary        bool  // completes receives and sends only
+	events          uint8 // 1 if completing counts as an operation
 }
 
-// callForm is a simple kind of call, for which there is a short way.
+// callForm is a common form of a call, which has a fast path.
 type callForm uint8
 
 const (
@@ -83,19 +83,19 @@ const (
 // isCall marks a call in code.kids.
 const isCall = 1 << 31
 
-// op is an action. off is, of a completion, how many posts after the oldest open one its own is, if the calls before this
-// one completed the oldest ones only.
+// op is an action. off is, for a completion, the number of its post after the oldest open one, provided that earlier calls completed the
+// oldest ones only.
 type op struct {
 	kind program.ActionKind
 	port uint32
-	size uint32 // of a send: index of the first of NumLinkClasses costs; else into colls or files
+	size uint32 // of a send: index of the first of NumLinkClasses costs; else an index into colls or files
 	off  uint32
 	age  uint32
-	// index is that of the port in kinds that are direct.
+	// index is the port's index in all kinds with direct set.
 	index uint32
 }
 
-// direction is the end of a channel that a port is.
+// direction says which end of a channel a port is.
 type direction uint8
 
 const (
@@ -104,7 +104,7 @@ const (
 	together // of a communicator, for collective operations
 )
 
-// port is a distinct partner, tag and communicator of actions. Those that share a program have the same ports, with other
+// port is a distinct partner, tag and communicator of actions. Processes with the same program have the same ports, with different
 // partners.
 type port struct {
 	dir  direction
@@ -114,7 +114,7 @@ type port struct {
 	tag  uint32
 }
 
-// compile prepares a program that Check passed.
+// compile prepares a program that has passed Check.
 func compile(p *program.Program, n *network.Network) (*code, error) {
 	c := &code{program: p, network: n}
 	err := n.Check(len(p.Roots))
@@ -180,8 +180,7 @@ func (c *code) compileActions() error {
 	return nil
 }
 
-// compileNodes makes blocks and calls. A loop takes over the children of a sequence in it. What has no calls below it
-// becomes an empty block.
+// compileNodes makes blocks and calls. A loop takes over the children of its sequence. A node without calls becomes an empty block.
 func (c *code) compileNodes() {
 	p := c.program
 	c.blocks = make([]block, len(p.Nodes))
@@ -269,7 +268,7 @@ func (c *code) compileCall(n *program.Node, seen *offsets) call {
 	return x
 }
 
-// formOf finds the short way of a call, if there is one.
+// formOf returns the form of a call.
 func formOf(ops []op) callForm {
 	if len(ops) == 0 {
 		return anyCall
@@ -295,15 +294,15 @@ func formOf(ops []op) callForm {
 	return anyCall
 }
 
-// offsets finds, for the completions of one call, how far after the oldest open post theirs is.
+// offsets computes op.off for the completions of a call.
 type offsets struct {
 	call  uint32
-	last  []uint32 // of each port, the call that first was for
-	first []uint32 // of each port, the first offset that is open
+	last  []uint32 // of each port: the call that first belongs to
+	first []uint32 // of each port: first open offset
 	taken map[uint32][]uint32
 }
 
-// take closes the open post of that age.
+// take closes the open post of an age and returns its offset.
 func (s *offsets) take(port, age uint32) uint32 {
 	if s.last[port] != s.call {
 		s.last[port], s.first[port] = s.call, 0
@@ -320,8 +319,8 @@ func (s *offsets) take(port, age uint32) uint32 {
 	return k
 }
 
-// openAt returns the number of the post with that many open ones between it and first, of which those in the ascending list
-// closed are not open. Numbers wrap around.
+// openAt returns the number of the open post with age open posts from first up to it. Posts in closed (ascending) are not open. Numbers
+// wrap around.
 func openAt(first uint32, closed []uint32, age uint32) uint32 {
 	k := first + age
 	for _, x := range closed {
@@ -333,7 +332,7 @@ func openAt(first uint32, closed []uint32, age uint32) uint32 {
 	return k
 }
 
-// closeAt notes that post k is closed, and returns the first open one and those closed after it.
+// closeAt closes post k. It returns the first open one, and the closed ones after it.
 func closeAt(first uint32, closed []uint32, k uint32) (uint32, []uint32) {
 	i, _ := slices.BinarySearchFunc(closed, k, func(x, k uint32) int { return int(int32(x - k)) })
 	closed = slices.Insert(closed, i, k)
@@ -354,11 +353,11 @@ type collOp struct {
 	comm       uint32
 	kind       program.CollKind
 	alg        network.Scheme
-	root       uint32 // rank
+	root       uint32 // rank of the root
 	bytes, got uint64
-	steps      bool  // by steps, else by the closed form
-	time       int64 // by the closed form; Never where it does not fit
-	over       int64 // of a process that waits for nobody
+	steps      bool  // by steps instead of the closed form
+	time       int64 // closed form in ps; Never if it does not fit
+	over       int64 // ps that a process is busy that does not wait for others
 }
 
 // compileColl prepares a collective operation.
@@ -371,7 +370,7 @@ func (c *code) compileColl(a *program.Action) collOp {
 	return x
 }
 
-// collLimits returns how many collective operations on each communicator all of its members enter: those beyond have no
+// collLimits returns, for each communicator, the number of collective operations that all of its members enter. Later ones do not have
 // partners.
 func (c *code) collLimits() ([]uint64, error) {
 	limits := make([]uint64, len(c.program.Comms))
@@ -397,14 +396,14 @@ func (c *code) collLimits() ([]uint64, error) {
 	return limits, nil
 }
 
-// plan returns the steps of a process in a collective operation.
+// plan returns the schedule of a process in a collective operation.
 func (c *code) plan(x *collOp, process uint32) (network.Schedule, *program.Comm) {
 	m := &c.program.Comms[x.comm]
 	rank, _ := c.ranks.Rank(x.comm, process)
 	return network.NewSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got), m
 }
 
-// mulCount multiplies and adds counts, and reports whether the result stays below 2^62.
+// mulCount returns a*b + plus, and whether that is below 2^62.
 func mulCount(a, b, plus uint64) (uint64, bool) {
 	hi, lo := bits.Mul64(a, b)
 	s, carry := bits.Add64(lo, plus, 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// idle is no computation.
+// idle is a Calc without computation.
 type idle struct{}
 
 func (idle) Fill(_ uint32, _ uint64, dst []int64) error {
@@ -18,8 +18,8 @@ func (idle) Fill(_ uint32, _ uint64, dst []int64) error {
 	return nil
 }
 
-// deadlock describes a run that stands still for ever. Where a program stops depends on itself and the eager limits, not on times, so rank 0 runs
-// it with the event engine, which comes to the same standstill. Collective.
+// deadlock returns the error of a run that can never continue. Where a program stops depends on the program and the eager limits, not on
+// times. So rank 0 runs it without computation in the event engine, which stops at the same point, and describes that. Collective.
 func (r *run) deadlock() error {
 	var text bytes.Buffer
 	var err error
@@ -42,11 +42,12 @@ func (r *run) deadlock() error {
 	return d
 }
 
-// deadlock describes the standstill of a run: it goes from the lowest process that waits to the one that this one waits for, and reports the
-// cycle, or the way where it ends at a process that does not wait. A cycle is broken when the smallest of its messages goes eagerly.
+// deadlock describes why a run cannot continue. It starts at the lowest process that waits and follows whom each process waits for. It
+// returns the cycle, or the path if that ends at a process that does not wait. A cycle disappears if the smallest of its rendezvous
+// messages becomes eager.
 func (r *eventRun) deadlock() error {
 	var way []Blocked
-	var sizes []uint64 // of sends by rendezvous of standard mode; 0 for all else
+	var sizes []uint64 // bytes of standard-mode sends by rendezvous, else 0
 	waiting, seen := r.coll.waiting(), map[uint32]int{}
 	id := uint32(slices.IndexFunc(r.procs, func(p eventProc) bool { return p.stage != atEnd }))
 	for r.procs[id].stage != atEnd {
@@ -68,13 +69,13 @@ func (r *eventRun) deadlock() error {
 	return d
 }
 
-// awaited is the collective operation by its closed form that a process waits for: of several the first by communicator and number.
+// awaited is the collective operation (closed form) that a process waits for: of several the first by communicator and number.
 type awaited struct {
 	meetingKey
 	coll uint32
 }
 
-// waiting returns what the processes that wait in collective operations wait for.
+// waiting returns the collective operations that processes wait for.
 func (a *assembly) waiting() map[uint32]awaited {
 	list := map[uint32]awaited{}
 	for key, m := range a.meetings {
@@ -87,7 +88,7 @@ func (a *assembly) waiting() map[uint32]awaited {
 	return list
 }
 
-// misses tells whether a process has not entered a collective operation.
+// misses reports whether a process has not entered a collective operation.
 func (a *assembly) misses(p *place, key meetingKey) bool {
 	for j, port := range a.code.kinds[p.kind].colls {
 		if a.code.ports[port].comm == key.Comm && int32(uint32(a.entered[p.collBase+uint32(j)])-key.Number) <= 0 {
@@ -97,7 +98,7 @@ func (a *assembly) misses(p *place, key meetingKey) bool {
 	return false
 }
 
-// keeps returns who keeps a process in a collective operation: the root, or the lowest process that has not entered it.
+// keeps returns the process that delays another one in a collective operation: the root, or the lowest one that has not entered.
 func (r *eventRun) keeps(w awaited, process uint32) uint32 {
 	if x := &r.code.colls[w.coll]; x.kind.Spreads() {
 		return r.code.program.Comms[x.comm].Process(x.root)
@@ -108,7 +109,8 @@ func (r *eventRun) keeps(w awaited, process uint32) uint32 {
 	return process
 }
 
-// blockedOn returns what a process waits for, the first completion of its call that is not there, and the bytes that would have to go eagerly.
+// blockedOn describes what a process waits for: the first completion of its call that is missing. bytes is the size that would have to be
+// eager.
 func (r *eventRun) blockedOn(p *eventProc, id uint32, waiting map[uint32]awaited) (s Blocked, bytes uint64) {
 	c := &r.code.calls[p.call]
 	s = Blocked{Process: id, For: id, Call: p.calls - 1, Node: r.node(&p.place)}

@@ -10,47 +10,47 @@ import (
 
 // item is a message that a call completes.
 type item struct {
-	time int64 // arrival of the first byte; of a send, when the buffer is free
-	busy int64 // of a send by rendezvous: until when the network interface is busy
+	time int64 // first byte arrives; of a send: the buffer is free
+	busy int64 // of a send by rendezvous: the network interface is busy until then
 	id   uint32
 	n    uint32 // number of the message in its channel
 	cost uint32
 	port uint32
-	end  chanFlags // of one without a partner: sendHoles or recvHoles
+	end  chanFlags // of a post without a partner: sendHoles or recvHoles
 }
 
-// ending is the call that completes now: what it completes, which is looked for before anything changes.
+// ending is the call that is being completed: it finds all that the call completes before it changes anything.
 type ending struct {
 	w *worker
-	// Of the short way: channels, and when the messages arrive.
+	// Fast path: channels, and arrivals of the messages.
 	ins, outs []uint32
 	arrivals  []int64
-	// Of the other.
+	// Other calls.
 	recvs, sends []item
 	nulls        []item    // posts without a partner
 	leaving      []leaving // collective operations
-	slow         bool      // posts are found among the open ones, with regard to those that the call completes
+	slow         bool      // posts are found among the open ones, except for those that this call completes
 	closing      map[holeKey]openPosts
 }
 
-// leaving is a pending operation that the call completes.
+// leaving is a pending collective operation that the call completes.
 type leaving struct{ at, off uint32 }
 
-// verdict is what a completion found.
+// verdict is the result of looking for a completion.
 type verdict uint8
 
 const (
 	there verdict = iota
 	missing
-	holes   // the short way of numbering does not do
-	unusual // the short way does not do
+	holes   // the fast numbering of posts does not apply
+	unusual // the fast path does not apply
 )
 
-// unusualEnd is what the short way of completions does not know.
+// unusualEnd is what the fast path of completions does not handle.
 const unusualEnd = wide | alias | null | tailed | fromFar | sendHoles | recvHoles
 
-// completeNarrow completes receives and sends of ordinary channels, of which all messages received cost the same, as far as
-// they are possible from one on. It changes nothing unless all are.
+// completeNarrow is the fast path: it completes receives and sends of ordinary channels if all messages received have the same cost. It
+// returns the first completion, from from on, that is not possible yet, and changes nothing then.
 func (w *worker) completeNarrow(p *proc, k *kind, ops []op, from uint32) (uint32, verdict) {
 	recvs, sends := 0, 0
 	cost, late := uint32(noChannel), int64(0)
@@ -102,7 +102,7 @@ func (w *worker) completeNarrow(p *proc, k *kind, ops []op, from uint32) (uint32
 	return uint32(len(ops)), there
 }
 
-// receiveEqual takes the first n messages of w.ins, which all cost the same, in the order in which they arrive.
+// receiveEqual takes the first n messages of w.ins in the order of arrival. All have the same cost.
 func (w *worker) receiveEqual(p *proc, n int, x *network.Cost) {
 	list := w.ending.arrivals[:n]
 	if n > insertionLimit {
@@ -130,10 +130,10 @@ func (w *worker) receiveEqual(p *proc, n int, x *network.Cost) {
 	}
 }
 
-// insertionLimit is up to how many messages are sorted by insertion.
+// insertionLimit is the most messages that are sorted by insertion.
 const insertionLimit = 16
 
-// complete ends the completions of a call if all are possible.
+// complete completes a call if all its completions are possible.
 func (w *worker) complete(p *proc, k *kind, c *call, ops []op) bool {
 	if c.ordinary && !p.aliases {
 		if n, v := w.completeNarrow(p, k, ops, p.at-c.posts); v != unusual {
@@ -147,7 +147,6 @@ func (w *worker) complete(p *proc, k *kind, c *call, ops []op) bool {
 	return w.ending.complete(p, k, c, ops)
 }
 
-// complete ends the completions of a call if all are possible.
 func (e *ending) complete(p *proc, k *kind, c *call, ops []op) bool {
 	from := p.at - c.posts
 	e.slow = p.aliases
@@ -181,7 +180,7 @@ func (e *ending) complete(p *proc, k *kind, c *call, ops []op) bool {
 	return true
 }
 
-// leave completes the collective operations that were gathered, the last posted first.
+// leave completes the collective operations that were gathered, the latest post first.
 func (e *ending) leave() {
 	for _, l := range e.leaving {
 		if q := &e.w.coll.pending[l.at][l.off]; !q.null {
@@ -195,8 +194,8 @@ func (e *ending) leave() {
 	}
 }
 
-// gather lists the messages of the completions from one on in e.recvs and e.sends, until one is not there. Nothing changes
-// but the marks of who waits.
+// gather collects the messages of the completions from from on in e.recvs and e.sends, until one is missing. It changes only the marks of
+// who waits.
 func (e *ending) gather(p *proc, k *kind, ops []op, from uint32) (uint32, verdict) {
 	e.recvs, e.sends, e.nulls, e.leaving = e.recvs[:0], e.sends[:0], e.nulls[:0], e.leaving[:0]
 	if e.slow {
@@ -307,7 +306,7 @@ func (e *ending) gatherSend(p *proc, k *kind, o *op) verdict {
 	return there
 }
 
-// start returns when the data of a rendezvous start: after the request and the receive, and the way back.
+// start returns when the data of a rendezvous start: after the request, the post of the receive, and the answer.
 func (e *ending) start(c *channel, slot []int64) int64 {
 	d := max(max(slot[slotPosted], slot[slotArrival])+e.w.code.network.Handshake(c.lat), slot[slotData])
 	e.w.clock |= d
@@ -340,7 +339,7 @@ func (e *ending) gatherProbe(p *proc, k *kind, o *op) verdict {
 	return there
 }
 
-// receive takes the messages that were gathered, in the order in which they arrive.
+// receive takes the gathered messages in the order of arrival.
 func (e *ending) receive(p *proc) {
 	if len(e.recvs) > 1 {
 		slices.SortFunc(e.recvs, e.earlier)
@@ -358,7 +357,7 @@ func (e *ending) receive(p *proc) {
 	}
 }
 
-// earlier orders messages by arrival, and then by communicator, source, tag and number.
+// earlier orders messages by arrival, then by communicator, source, tag and number.
 func (e *ending) earlier(a, b item) int {
 	if a.time != b.time {
 		return cmp.Compare(a.time, b.time)
@@ -370,13 +369,13 @@ func (e *ending) earlier(a, b item) int {
 	return cmp.Or(cmp.Compare(x.comm, y.comm), cmp.Compare(e.w.chans[a.id].src, e.w.chans[b.id].src), cmp.Compare(x.tag, y.tag))
 }
 
-// tooMany stops the run: a call completes what was not posted.
+// tooMany fails the run: a call completes what was not posted.
 func (e *ending) tooMany(p *proc) verdict {
 	e.w.fail(program.Errorf("call %d of process %d completes more than was posted", p.calls-1, e.w.lo+e.w.me))
 	return missing
 }
 
-// gatherColl waits for a collective operation posted by an earlier call, or by this one.
+// gatherColl waits for a collective operation that was posted by an earlier call or by this one.
 func (e *ending) gatherColl(p *proc, k *kind, o *op) verdict {
 	i := p.collBase + k.find(o.port)
 	if o.off >= uint32(len(e.w.coll.pending[i])) {
@@ -395,7 +394,7 @@ func (e *ending) gatherColl(p *proc, k *kind, o *op) verdict {
 	return there
 }
 
-// number returns which post a completion means, with regard to holes and to the completions gathered before.
+// number returns which post a completion means, given the holes and the completions gathered before.
 func (e *ending) number(done, id uint32, o *op, end chanFlags) uint32 {
 	key := holeKey{id, end}
 	s, ok := e.closing[key]

@@ -9,16 +9,16 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// Events runs a program with the event engine and returns the times of all processes. It knows what the dataflow engine
-// does not: the policy [Arrival], and messages that share network interfaces and links. Without those the times are the
-// same. A program that stops for ever gives a *Deadlock.
+// Events runs a program with the event engine and returns the times of all processes. It simulates what the dataflow engine does not: the
+// policy [Arrival], and messages that share network interfaces and links. Otherwise both return the same times. A program that stops
+// forever gives a *Deadlock.
 //
-// What happens is taken in the order of time and, at one time, of a number that it got when it became known, so a result
-// depends on the program and the network alone. A process and a message wait in queues of their own for what is busy, and
-// only the next of each is in the heap.
+// Events are handled in the order of time; events of one time in the order of a number that they got when they became known. So a result
+// depends only on the program and the network. Processes and messages that wait for something busy are in queues of their own; the heap has
+// only the next of each.
 //
-// Memory: about 400 bytes for each process, 50 for each channel, 90 where steps of collective operations take it, and 64 for
-// each message in progress.
+// Memory: about 400 bytes for each process, 50 for each channel, 90 for each process if collectives are simulated by steps, and 64 for each
+// message in progress.
 func Events(ctx context.Context, p *program.Program, calc Calc, n *network.Network, o Options) (*Result, error) {
 	r, err := newEventRun(ctx, p, calc, n, o)
 	if err != nil {
@@ -30,7 +30,7 @@ func Events(ctx context.Context, p *program.Program, calc Calc, n *network.Netwo
 	return r.result(), nil
 }
 
-// eventRun is one simulation: programs whose messages are traffic.
+// eventRun is one simulation.
 type eventRun struct {
 	traffic
 	cursors
@@ -43,47 +43,47 @@ type eventRun struct {
 	running  int
 }
 
-// eventProc is a process: clocks, a place in the program, and what it waits for. What every event needs comes first.
+// eventProc is a process: clocks, its place in the program, and what it waits for. What every event needs comes first.
 type eventProc struct {
-	cpu int64 // from when the processor is free
+	cpu int64 // when the processor is free
 	nic
 	duty
 	stage stage
-	ended bool // after the last call
-	begun bool // a call is to be left
+	ended bool // the last call has ended
+	begun bool // a call has begun and not ended
 	place
-	left         uint32   // the call before
-	need         uint32   // completions missing
-	until        int64    // a probe or a collective operation ends
+	left         uint32   // the previous call
+	need         uint32   // completions that are missing
+	until        int64    // when a probe or a collective operation ends
 	sends, recvs []uint32 // messages that the call completes
 
 	entries [eventEntries]int64 // of the computation vector
 	times   ProcessTimes
 }
 
-// eventEntries is how many entries of its computation vector a process holds; a power of two.
+// eventEntries is how many entries of its computation vector a process caches; a power of two.
 const eventEntries = 8
 
 // stage is what a process does next.
 type stage uint8
 
 const (
-	atNext    stage = iota // find the next call, and compute
+	atNext    stage = iota // go to the next call, and compute
 	atCall                 // enter it
 	atPosts                // post
 	atColl                 // the next step of a collective operation
 	atStep                 // the end of a step
 	atWaits                // begin to wait
-	atWaiting              // all that it waits for is there
+	atWaiting              // all that it waits for has happened
 	atLeave
 	atEnd
 )
 
-// stepState is how far a process is in the collective operation that it performs by steps.
+// stepState is the progress of a process in a collective operation by steps.
 type stepState struct {
 	network.Progress
-	coll   uint32 // in code.colls
-	recv   uint32 // the message that the step receives
+	coll   uint32 // index in code.colls
+	recv   uint32 // message that the step receives
 	reduce uint64 // bytes to combine
 }
 
@@ -116,7 +116,7 @@ func newEventRun(ctx context.Context, p *program.Program, calc Calc, n *network.
 		return nil, err
 	}
 	r.coll = assembly{code: c, book: &r.ledger, told: r.mayLeave}
-	r.limLog = 31 // there are no more meetings than processes and operations of theirs
+	r.limLog = 31 // no limit: there are no more meetings than operations of processes
 	r.coll.prepare(e.colls, 0, count)
 	if e.colls > 0 {
 		r.steps = make([]stepState, count)
@@ -163,7 +163,7 @@ func (r *eventRun) handle() {
 	if x.kind() == turnEvent && r.arrival {
 		p := &r.procs[id]
 		if p.due == dueNothing || p.dueTime != x.time || p.dueSeq != x.seq() {
-			r.queue.pop() // something earlier came up for the process, and this one was put in again
+			r.queue.pop() // the process has an earlier event now; this one was put in again
 			return
 		}
 		r.current = id
@@ -197,7 +197,7 @@ func (r *eventRun) handle() {
 	r.wake()
 }
 
-// turn lets happen what is due at a process under the policy Arrival.
+// turn performs what is due at a process with the policy Arrival.
 func (r *eventRun) turn(p *eventProc, id uint32) {
 	switch p.due {
 	case dueSend:
@@ -222,7 +222,7 @@ func (r *eventRun) turn(p *eventProc, id uint32) {
 	}
 }
 
-// wake lets the processes go on that can, in their order.
+// wake lets processes that can continue do so, in their order.
 func (r *eventRun) wake() {
 	for i := 0; i < len(r.ready); i++ {
 		if i == 0 && len(r.ready) == 2 && r.ready[0] > r.ready[1] {
@@ -245,7 +245,7 @@ func (r *eventRun) result() *Result {
 	return res
 }
 
-// proceed lets a process go on until it waits for something.
+// proceed runs a process until it waits for something.
 func (r *eventRun) proceed(id uint32) {
 	p := &r.procs[id]
 	for ok := true; ok && r.err == nil; {
@@ -277,7 +277,7 @@ func (r *eventRun) proceed(id uint32) {
 	}
 }
 
-// next finds the next call of a process, and computes what lies before it.
+// next moves a process to its next call, and spends the computation before it.
 func (r *eventRun) next(p *eventProc, id uint32) bool {
 	p.ended, p.stage = !r.cursors.next(&p.place), atCall
 	at := p.calls % eventEntries
@@ -299,7 +299,6 @@ func (r *eventRun) next(p *eventProc, id uint32) bool {
 	return true
 }
 
-// compute spends the time between two calls.
 func (r *eventRun) compute(p *eventProc, id uint32, x int64) {
 	r.leave(p, id)
 	p.times.Compute += x
@@ -307,16 +306,16 @@ func (r *eventRun) compute(p *eventProc, id uint32, x int64) {
 	p.enter = p.cpu
 }
 
-// spend lets the processor work.
+// spend adds time of the processor.
 func (r *eventRun) spend(p *eventProc, x int64) {
 	p.cpu += x
 	r.clock |= p.cpu
 }
 
-// eventPairs is how many numbers of calls a process keeps for the observer.
+// eventPairs is how many times of calls a process collects for the observer.
 const eventPairs = 32
 
-// leave ends a call when the processor is free.
+// leave ends a call at the time at which the processor is free.
 func (r *eventRun) leave(p *eventProc, id uint32) {
 	t, d := &p.times, p.cpu-p.enter
 	if p.begun {
@@ -345,7 +344,7 @@ func (r *eventRun) enterCall(p *eventProc, id uint32) bool {
 	return false
 }
 
-// posts performs the actions of a call before its completions.
+// posts performs the posts of a call.
 func (r *eventRun) posts(p *eventProc, id uint32) bool {
 	c := &r.code.calls[p.call]
 	for p.at < c.posts {
@@ -374,7 +373,7 @@ func (r *eventRun) posts(p *eventProc, id uint32) bool {
 	return true
 }
 
-// yields reports whether a process has to wait until the time of its clock: others may come to the interface first.
+// yields reports whether a process must wait until the time of its clock, because others may use the interface earlier.
 func (r *eventRun) yields(p *eventProc, id uint32) bool {
 	if !r.shared || p.cpu <= r.queue.now {
 		return false
@@ -383,7 +382,7 @@ func (r *eventRun) yields(p *eventProc, id uint32) bool {
 	return true
 }
 
-// sendChain and recvChain return the channel of an action, 0 where it has no partner.
+// sendChain and recvChain return the channel of an action, 0 if it has no partner.
 func (r *eventRun) sendChain(p *eventProc, o *op) uint32 {
 	return r.sendChains[p.sendBase+r.code.kinds[p.kind].find(o.port)]
 }
@@ -423,7 +422,7 @@ func (r *eventRun) send(p *eventProc, id, m uint32) {
 	}
 }
 
-// await binds the completions of a call to messages, and goes on if all are there.
+// await matches the completions of a call with messages, and continues if all are complete.
 func (r *eventRun) await(p *eventProc, id uint32) bool {
 	c := &r.code.calls[p.call]
 	p.stage, p.need, p.until = atWaiting, 0, 0
@@ -457,7 +456,7 @@ func (r *eventRun) await(p *eventProc, id uint32) bool {
 	return p.need == 0
 }
 
-// enterColl posts a collective operation; true where the process performs it now, by steps.
+// enterColl posts a collective operation. It returns true if the process performs it now, by steps.
 func (r *eventRun) enterColl(p *eventProc, id uint32, o *op) bool {
 	x := &r.code.colls[o.size]
 	i := p.collBase + r.code.kinds[p.kind].find(o.port)
@@ -473,7 +472,7 @@ func (r *eventRun) enterColl(p *eventProc, id uint32, o *op) bool {
 	return true
 }
 
-// awaitColl makes a process wait for a collective operation posted by an earlier call, or by this one.
+// awaitColl makes a process wait for a collective operation that was posted by an earlier call or by this one.
 func (r *eventRun) awaitColl(p *eventProc, id uint32, o *op) bool {
 	list := &r.coll.pending[p.collBase+r.code.kinds[p.kind].find(o.port)]
 	if int64(o.age) >= int64(len(*list)) {
@@ -493,7 +492,7 @@ func (r *eventRun) awaitColl(p *eventProc, id uint32, o *op) bool {
 	return true
 }
 
-// beginStep posts what the next step of a collective operation sends and receives.
+// beginStep posts the send and the receive of the next step of a collective operation.
 func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
 	if r.yields(p, id) {
 		return false
@@ -538,7 +537,7 @@ func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
 	return p.need == 0
 }
 
-// endStep takes what a step has waited for, and combines.
+// endStep takes the message of a step, and combines.
 func (r *eventRun) endStep(p *eventProc, id uint32) bool {
 	s := &r.steps[id]
 	if s.recv != 0 {
@@ -562,7 +561,7 @@ func (r *eventRun) endStep(p *eventProc, id uint32) bool {
 	return r.works(p, t)
 }
 
-// works lets the processor work within a call; false where that has its turn among other things.
+// works spends time of the processor within a call. It returns false if the process must wait for its turn.
 func (r *eventRun) works(p *eventProc, t int64) bool {
 	if r.arrival {
 		p.operate(opSpend, t, r.queue.number())

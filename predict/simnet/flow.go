@@ -11,16 +11,12 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// Dataflow runs a program with the dataflow engine and returns the times of processes [lo, hi), which are those of this
-// rank: the ranks of c own adjoining ranges, in their order, and all processes together. Result and errors do not depend
-// on the number of ranks and workers. A program that stops for ever gives a *Deadlock on all ranks.
+// Dataflow runs a program with the dataflow engine and returns the times of this rank's processes, [lo, hi). The ranks of c have contiguous
+// ranges, in the order of ranks, that cover all processes. Results and errors do not depend on the number of ranks and workers. A program
+// that stops forever gives a *Deadlock on all ranks.
 //
-// A process runs until it needs a time stamp that is not there. All clocks are compositions of maxima and sums over stamps
-// that the program alone determines, so the order in which processes run does not matter, and there is no queue of events.
-//
-// Memory: about 200 bytes and 64 for each channel of a process, and 8 to 32 for each message in progress that the first two
-// are not; nothing grows with the length of the program. To say why a program stops for ever, rank 0 takes the memory of [Events]
-// too. Collective.
+// Memory: about 200 bytes for each process, 64 for each channel, and 8 to 32 for each message in progress beyond the first two of a
+// channel. It does not grow with the length of the program. To describe a deadlock, rank 0 also needs the memory of [Events]. Collective.
 func Dataflow(ctx context.Context, c mpi.Comm, lo, hi uint32, p *program.Program, calc Calc, n *network.Network, o Options) (*Result, error) {
 	if n.Contention != network.NoContention || n.Policy == network.Arrival {
 		return nil, errors.New("simnet: contention and the policy arrival need the event engine")
@@ -32,13 +28,13 @@ func Dataflow(ctx context.Context, c mpi.Comm, lo, hi uint32, p *program.Program
 	return r.simulate()
 }
 
-// checkEvery is the number of turns of processes after which a worker looks whether it is to stop.
+// checkEvery is after how many turns of processes a worker checks whether to stop.
 const checkEvery = 256
 
-// defaultRing is how many messages a sender may be ahead of the receiver.
+// defaultRing is how many messages a sender may be ahead of its receiver.
 const defaultRing = 64
 
-// worker runs adjoining processes, alone: what leads to those of others goes through its mailbox.
+// worker runs a contiguous range of processes in one goroutine. It communicates with others through its mailbox.
 type worker struct {
 	lo, hi  uint32
 	procs   []proc
@@ -53,49 +49,49 @@ type worker struct {
 	steps    stepping
 	ending   ending
 	observer Observer
-	report   report // of the process that runs
-	// Of the process that runs.
+	report   report // of the current process
+	// The current process.
 	me uint32 // relative to lo
 	my *ProcessTimes
 }
 
-// windows are parts of the processes' computation vectors.
+// windows are the parts of the processes' computation vectors that are in memory.
 type windows struct {
 	calc    Calc
-	entries []int64 // 1 << log for each process
+	entries []int64 // 1<<log for each process
 	log     uint8
-	mine    []int64 // of the process that runs
+	mine    []int64 // of the current process
 }
 
-// fill fetches the entries of the process that runs, from the next call on.
+// fill reads the entries of the current process, from the next call on.
 func (v *windows) fill(book *ledger, process uint32, p *proc) bool {
 	book.fail(v.calc.Fill(process, p.calls, v.mine))
 	return book.err == nil
 }
 
-// proc is a process: clocks, and a place in the program.
+// proc is a process: clocks, and its place in the program.
 type proc struct {
 	cpu int64 // ps, like all clocks
 	nic
 	place
 	state   procState
-	aliases bool // several ports lead to one channel
+	aliases bool // several ports have the same channel
 }
 
-// procState is why a process does not run.
+// procState says why a process does not run.
 type procState uint8
 
 const (
 	fresh procState = iota // has not begun
 	ready                  // in a call
 	blocked
-	crowded // too far ahead of others: the simulator's limit, not the program's
+	crowded // too far ahead of others: a limit of the simulator, not of the program
 	finished
 )
 
 func (w *worker) owns(process uint32) bool { return process-w.lo < w.hi-w.lo }
 
-// entriesOf returns the logarithm of how many entries of its vector a process holds: few where there are many processes.
+// entriesOf returns log2 of the number of entries of its vector that a process has in memory: fewer if there are many processes.
 func entriesOf(processes int) uint8 {
 	const budget = 1 << 21
 	return min(max(log2(budget/max(processes, 1)), 2), 5)
@@ -155,7 +151,7 @@ func (w *worker) work() {
 	}
 }
 
-// makeRoom wakes the processes that wait for nothing but room; false if there are none.
+// makeRoom wakes the processes that wait only for room in a ring. It returns false if there are none.
 func (w *worker) makeRoom() (some bool) {
 	for i := range w.procs {
 		if w.procs[i].state == crowded {
@@ -209,7 +205,7 @@ func (w *worker) turn(id uint32) {
 	}
 }
 
-// next goes on to the next call that may take time or wait, and performs the others on the way; false at the end.
+// next moves to the next call that may take time or wait, and performs those before it. It returns false at the end.
 func (w *worker) next(p *proc, k *kind) bool {
 	calls, kids := w.code.calls, w.code.kids
 	mask := uint64(1)<<w.windows.log - 1
@@ -245,7 +241,6 @@ func (w *worker) next(p *proc, k *kind) bool {
 	return w.finish(p)
 }
 
-// compute spends time between calls.
 func (w *worker) compute(p *proc, x int64) {
 	p.cpu += x
 	w.clock |= x | p.cpu
@@ -268,7 +263,7 @@ func (w *worker) finish(p *proc) bool {
 	return false
 }
 
-// pairsHeld is how many numbers of calls a worker keeps for the observer.
+// pairsHeld is how many times of calls a worker collects for the observer.
 const pairsHeld = 512
 
 func (w *worker) leave(p *proc) {
@@ -279,7 +274,7 @@ func (w *worker) leave(p *proc) {
 	w.fail(w.report.add(w.observer, w.lo+w.me, p.calls-1, p.enter, p.cpu, pairsHeld))
 }
 
-// act posts and completes what the current call does; false if the process has to wait.
+// act posts and completes the current call. It returns false if the process must wait.
 func (w *worker) act(p *proc, k *kind, c *call) bool {
 	ops := w.code.ops[c.first : c.first+c.n]
 	for p.at < c.posts {
@@ -291,7 +286,7 @@ func (w *worker) act(p *proc, k *kind, c *call) bool {
 	return c.posts == c.n || w.complete(p, k, c, ops[c.posts:])
 }
 
-// quick performs a call with one message on an ordinary channel, if it need not wait; false if it is not that simple.
+// quick performs a call with one message on an ordinary channel. It returns false if the call must wait or is not that simple.
 func (w *worker) quick(p *proc, k *kind, c *call) bool {
 	o := &w.code.ops[c.first]
 	if c.form == onlySend || c.form == sendNow {
@@ -326,7 +321,7 @@ func (w *worker) quick(p *proc, k *kind, c *call) bool {
 	return ch.flags&unusualEnd == 0 && ch.posted == ch.doneR && ch.sent != ch.posted && w.recvOne(p, ch)
 }
 
-// recvOne receives a message that is there. It returns true.
+// recvOne receives a message that has arrived. It returns true.
 func (w *worker) recvOne(p *proc, c *channel) bool {
 	cpu := p.cpu
 	p.cpu, p.rx = w.code.costs.List[c.cost].Receive(p.cpu, p.rx, *w.narrow(c, c.doneR))
@@ -338,7 +333,7 @@ func (w *worker) recvOne(p *proc, c *channel) bool {
 	return true
 }
 
-// post performs an action before the completions of a call; false if the process has to wait.
+// post performs a post of a call. It returns false if the process must wait.
 func (w *worker) post(p *proc, k *kind, o *op) bool {
 	switch o.kind {
 	case program.PostRecv:
@@ -369,7 +364,6 @@ func (w *worker) postSend(p *proc, k *kind, o *op) bool {
 	return true
 }
 
-// sendNarrow sends an eager message on an ordinary channel.
 func (w *worker) sendNarrow(p *proc, c *channel) {
 	x := &w.code.costs.List[c.cost]
 	s := max(p.cpu, p.tx)
@@ -389,7 +383,7 @@ func (w *worker) sendNarrow(p *proc, c *channel) {
 	w.sent(c)
 }
 
-// sent ends the post of a send.
+// sent completes the post of a send.
 func (w *worker) sent(c *channel) {
 	c.sent++
 	w.my.Messages++
@@ -399,7 +393,7 @@ func (w *worker) sent(c *channel) {
 	w.wakeReceiver(c)
 }
 
-// postUnusual is postSend for all channels.
+// postUnusual is postSend without the fast path.
 func (w *worker) postUnusual(p *proc, o *op, id uint32) bool {
 	c := &w.chans[id]
 	if c.flags&alias != 0 {
@@ -458,8 +452,8 @@ func (w *worker) postRecv(p *proc, k *kind, o *op) {
 	c.posted++
 }
 
-// leaveStamp tells the sender when a receive was posted, where there may be a rendezvous; false for a receive without a
-// partner, which is counted.
+// leaveStamp stores when a receive was posted, if the message may use rendezvous. It returns false for a receive without a partner, which
+// it counts.
 func (w *worker) leaveStamp(p *proc, c *channel, id uint32) bool {
 	if c.flags&tailed != 0 {
 		if t := w.tails[id]; t.receives.beyond(t.limit, c.posted) {

@@ -6,39 +6,39 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// kind is what the processes with the same root have in common.
+// kind is what processes with the same root have in common.
 type kind struct {
 	root         program.NodeID
-	entry        uint32   // block
+	entry        uint32   // index of a block
 	sends, recvs []uint32 // ports
 	colls        []uint32
-	table        []portSlot // of a power of two, open addressing
-	direct       bool       // the index is that in the actions
-	depth        uint32     // blocks open at once
+	table        []portSlot // hash table with open addressing; its size is a power of two
+	direct       bool       // op.index is the index of the port in this kind
+	depth        uint32     // most blocks that are open at once
 	calls        uint64
-	events       uint64 // operations and messages, computation and steps of collective operations left out
+	events       uint64 // operations and messages, without computation and steps of collective operations
 	out          []outUse
 	in           []uint64 // receives posted on each port
 	enters       []uint64 // collective operations on each communicator
 }
 
-// outUse is how a kind uses a port to send.
+// outUse is how a kind uses a port that sends.
 type outUse struct {
 	posts        uint64
-	waited       bool   // some sends are completed
+	waited       bool   // calls complete some of the sends
 	size         uint32 // of the first send
-	mixed        bool   // sends of different sizes
-	standard     uint32 // largest size of a send of standard mode
+	mixed        bool   // sends differ in size
+	standard     uint32 // largest size of a standard-mode send
 	usesStandard bool
 	sync         bool
 }
 
-// portSlot says which of its kind's ports of one direction a port is.
+// portSlot has the index of a port among those of one direction of a kind.
 type portSlot struct{ port, index uint32 }
 
 const noPort = 1<<32 - 1
 
-// find returns the index of a port among those of the same direction of the kind. The port is one of the kind.
+// find returns the index of a port among those of the same direction. The port must be one of the kind.
 func (k *kind) find(port uint32) uint32 {
 	mask := uint32(len(k.table) - 1)
 	i := port & mask
@@ -48,7 +48,7 @@ func (k *kind) find(port uint32) uint32 {
 	return k.table[i&mask].index
 }
 
-// at returns the index of the port of an action among those of the same direction of the kind.
+// at is find for the port of an action.
 func (k *kind) at(o *op) uint32 {
 	if k.direct {
 		return o.index
@@ -89,12 +89,12 @@ func (c *code) compileRoots() error {
 type walk struct {
 	c     *code
 	depth []uint32
-	times []uint64 // how often each node is visited; 0 outside of kind
-	index []uint32 // of each port in the kind; noPort outside of kind
+	times []uint64 // how often each node is visited; 0 outside of method kind
+	index []uint32 // index of each port in the kind; noPort outside of method kind
 	nodes []program.NodeID
 }
 
-// depths computes how many blocks are open at once below and with each node.
+// depths computes how many blocks are open at once in and below each node.
 func (s *walk) depths() {
 	s.depth = make([]uint32, len(s.c.blocks))
 	for i, b := range s.c.blocks {
@@ -108,7 +108,7 @@ func (s *walk) depths() {
 	}
 }
 
-// below lists the nodes below a root, parents before children, with how often each is visited.
+// below lists the nodes below a root, parents before children, and how often each is visited.
 func (s *walk) below(root program.NodeID) bool {
 	s.nodes = append(s.nodes[:0], root)
 	s.times[root] = 1
@@ -243,7 +243,7 @@ func (u *outUse) add(c *code, o *op, times uint64) {
 	}
 }
 
-// direct notes in the actions which index their port has in the first kind that has it, and which kinds agree with that.
+// direct stores in each action the index of its port in the first kind that has it, and marks the kinds with that index.
 func (c *code) direct() {
 	index := slices.Repeat([]uint32{noPort}, len(c.ports))
 	for i := range c.kinds {

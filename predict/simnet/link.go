@@ -8,25 +8,24 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// noChannel is where a port leads whose other end nobody has.
+// noChannel is the channel of a port without another end.
 const noChannel = 1<<32 - 1
 
-// linker joins ports to channels: every port to send of processes [lo, hi), and of all processes every one that leads to
-// them, with the port that receives. It does so from the program alone. It costs O(ports of all processes), and sorting those
-// of a process.
+// linker joins ports to channels: all ports of processes [lo, hi) that send, and all ports of other processes that send to them, with the
+// ports that receive. It needs only the program. Its time is O(ports of all processes), plus sorting the ports of each process.
 type linker struct {
 	code         *code
 	lo, hi       uint32
-	start        []uint32 // of each process: where the ports that lead to it begin in list
+	start        []uint32 // of each process: index in list of the first port that sends to it
 	list         []portOf
-	far          uint64 // of these, those of processes outside of [lo, hi)
+	far          uint64 // ports in list of processes outside of [lo, hi)
 	sends, recvs []end
 }
 
-// portOf is a port to send, by its number among those of its process.
+// portOf is a port that sends, by its index in its process.
 type portOf struct{ process, index uint32 }
 
-// end is one port of a process: the name of its channel but the destination, which port it is, and how often it posts.
+// end is one port of a channel: the channel's key without the destination, the port's index, and how often it posts.
 type end struct {
 	comm, src, tag uint32
 	index          uint32
@@ -41,7 +40,7 @@ func (l *linker) owns(process uint32) bool { return process-l.lo < l.hi-l.lo }
 
 func (c *code) kind(process uint32) *kind { return &c.kinds[c.kindOf[process]] }
 
-// eachSend calls f for each port to send of the processes, and each other that leads to one.
+// eachSend calls f for each port that sends from or to the processes of l.
 func (l *linker) eachSend(f func(x portOf, dst uint32)) error {
 	for q := range l.code.program.Roots {
 		src := uint32(q)
@@ -59,7 +58,7 @@ func (l *linker) eachSend(f func(x portOf, dst uint32)) error {
 	return nil
 }
 
-// collect lists the ports to send by destination.
+// collect lists the ports that send, by destination.
 func (l *linker) collect() error {
 	l.start = make([]uint32, len(l.code.program.Roots)+1)
 	err := l.eachSend(func(x portOf, dst uint32) {
@@ -86,11 +85,11 @@ func (l *linker) collect() error {
 	})
 }
 
-// link calls join for the ports of each channel: those that send and those that receive. One of the two lists may be empty.
+// link calls join for each channel, with the ports that send and those that receive. One of the lists may be empty.
 func (l *linker) link(join func(dst uint32, sends, recvs []end) error) error {
 	from := uint32(0)
 	for dst := range l.code.program.Roots {
-		to := l.start[dst] // which is the end since they are listed
+		to := l.start[dst] // start[dst] is the end now
 		if l.owns(uint32(dst)) || to > from {
 			if err := l.match(uint32(dst), l.list[from:to], join); err != nil {
 				return err
@@ -101,7 +100,7 @@ func (l *linker) link(join func(dst uint32, sends, recvs []end) error) error {
 	return nil
 }
 
-// match joins the ports that lead to dst.
+// match joins the ports that send to dst with those that receive.
 func (l *linker) match(dst uint32, list []portOf, join func(dst uint32, sends, recvs []end) error) error {
 	c := l.code
 	l.sends, l.recvs = l.sends[:0], l.recvs[:0]
@@ -141,7 +140,7 @@ func (l *linker) match(dst uint32, list []portOf, join func(dst uint32, sends, r
 	return nil
 }
 
-// same returns how many ends have the name of the first.
+// same returns how many ends have the same key as the first.
 func same(list []end) int {
 	n := min(len(list), 1)
 	for n > 0 && n < len(list) && list[n].compare(&list[0]) == 0 {

@@ -1,43 +1,42 @@
 package simnet
 
-// What goes from one worker to another is a stream of records of 64-bit words. The first word holds a process or
-// communicator (32 bits), the index of a port (24 bits) and the kind of the record (8 bits). Records between two workers
-// arrive in the order sent.
+// Workers send each other streams of records of 64-bit words. The first word has a process or communicator (32 bits), the index of a port
+// (24 bits) and the kind of the record (8 bits). Records between two workers arrive in the order in which they were sent.
 const (
 	farArrival    = iota // to the destination of a channel: arrival of a message of a narrow channel
-	farMessage           // likewise, of a wide one: arrival, data, cost
+	farMessage           // the same for a wide channel: arrival, data, cost
 	farPosted            // to the source: when the receive was posted
-	farCredit            // to the source: receives that are complete
+	farCredit            // to the source: number of receives that are complete
 	farPair              // of a collective operation, to the destination: communicator and source, arrival, bytes
-	farPairCredit        // to the source: a message was received
+	farPairCredit        // to the source: the message was received
 	farEntered           // to the owner of a meeting: number, members, latest entry, longest closed form
 	farKnown             // to the others: number, latest entry, longest closed form
-	farReleased          // to the owner: number; a worker needs the meeting no more
+	farReleased          // to the owner: number; the worker does not need the meeting any more
 	farEnded             // to the others: number
 	farKinds
 )
 
-// farWords is the length of each record, the first word included.
+// farWords is the length of each record in words, including the first.
 var farWords = [farKinds]int{2, 4, 2, 2, 4, 1, 5, 4, 2, 2}
 
-// maxPorts is the number of ports of a process that a record can name.
+// maxPorts is the most ports of a process that a record can address.
 const maxPorts = 1 << 24
 
-// address is the first word of a record.
+// address returns the first word of a record.
 func address(at, index uint32, kind uint64) uint64 { return uint64(at)<<32 | uint64(index)<<8 | kind }
 
-// mailbox is where a worker writes to others in a round, and what they wrote in the last one.
+// mailbox has what a worker writes to others in this round, and what it wrote in the last one.
 type mailbox struct {
 	run     *run
 	self    int        // number among the workers of all ranks
 	writing [][]uint64 // records for each worker
-	written []int      // workers for which there are some
-	sent    [][]uint64 // those of the round before, while they are read
+	written []int      // workers with records in writing
+	sent    [][]uint64 // records of the last round, which others read now
 	to      []int
-	far     [][]uint64 // from workers of other ranks
+	far     [][]uint64 // records from workers of other ranks
 }
 
-// put adds a record to what goes to a worker.
+// put adds a record for a worker.
 func (b *mailbox) put(to int, record ...uint64) {
 	if len(b.writing[to]) == 0 {
 		b.written = append(b.written, to)
@@ -45,7 +44,7 @@ func (b *mailbox) put(to int, record ...uint64) {
 	b.writing[to] = append(b.writing[to], record...)
 }
 
-// turn ends a round, and returns to whom the worker wrote in it.
+// turn ends a round. It returns the workers that records were written to.
 func (b *mailbox) turn() []int {
 	for _, to := range b.to {
 		b.sent[to] = b.sent[to][:0]
@@ -55,7 +54,6 @@ func (b *mailbox) turn() []int {
 	return b.to
 }
 
-// stamps sends the stamps of a message.
 func (b *mailbox) stamps(c *channel, arrival, data, cost int64) {
 	to := b.run.workerOf(c.dst)
 	if c.flags&wide == 0 {
@@ -65,13 +63,13 @@ func (b *mailbox) stamps(c *channel, arrival, data, cost int64) {
 	b.put(to, address(c.dst, c.far, farMessage), uint64(arrival), uint64(data), uint64(cost))
 }
 
-// answer tells the source of a channel when a receive was posted.
+// answer sends the source of a channel when a receive was posted.
 func (b *mailbox) answer(c *channel, posted int64) {
 	b.put(b.run.workerOf(c.src), address(c.src, c.far, farPosted), uint64(posted))
 }
 
-// credit tells the source of a channel how many messages are received, when that is worth a record. What it told is
-// doneS, which this half does not need.
+// credit sends the source of a channel how many receives are complete, if these are enough for a record. This half does not need doneS, so
+// it has the number that was sent last.
 func (b *mailbox) credit(c *channel, limLog uint8) {
 	if 2*(c.doneR-c.doneS) >= 1<<limLog {
 		c.doneS = c.doneR
@@ -79,7 +77,7 @@ func (b *mailbox) credit(c *channel, limLog uint8) {
 	}
 }
 
-// step sends a message of a collective operation, and stepCredit tells that it was received.
+// step sends a message of a collective operation. stepCredit reports that it was received.
 func (b *mailbox) step(k pairKey, m pairMessage) {
 	b.put(b.run.workerOf(k.dst), address(k.dst, 0, farPair), uint64(k.comm)<<32|uint64(k.src), uint64(m.arrival), m.bytes)
 }
@@ -88,7 +86,7 @@ func (b *mailbox) stepCredit(src uint32) {
 	b.put(b.run.workerOf(src), address(src, 0, farPairCredit))
 }
 
-// read takes what other workers wrote in the last round.
+// read processes what other workers wrote in the last round.
 func (w *worker) read() {
 	for _, other := range w.mail.run.workers {
 		w.readAll(other.mail.sent[w.mail.self])
@@ -123,7 +121,7 @@ func (w *worker) takeRecord(kind uint64, at, index uint32, b []uint64) {
 		w.wakeReceiver(c)
 	case farPosted:
 		c := &w.chans[w.procs[at-w.lo].sendBase+index]
-		if int32(c.posted-c.doneS) >= 0 { // else it was sent eagerly, and is complete
+		if int32(c.posted-c.doneS) >= 0 { // else it was eager, and is complete
 			w.room(c, c.posted)
 			w.wide(c, c.posted)[slotPosted] = int64(b[0])
 		}

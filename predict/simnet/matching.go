@@ -5,55 +5,54 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// message is the k-th send of a channel and the k-th receive of it, from the first of their posts until both are complete.
-// It has the size of a cache line.
+// message is the k-th send of a channel and the k-th receive, from the first of their posts until both are complete. It has the size of a
+// cache line.
 type message struct {
-	time   int64 // when the first byte arrives; of a rendezvous at first its request; before it is sent, the latency
+	time   int64 // arrival of the first byte; of a rendezvous first that of the request; before it is sent, the latency
 	posted int64 // when the receive was posted
 	free   int64 // when the send is complete
-	busy   int64 // of a rendezvous: until when the network interface of the sender is busy; at first, from when it is free
+	busy   int64 // of a rendezvous: when the sender's network interface is free for the data, later: free again
 	seq    uint32
 	chain  uint32
 	dst    uint32
-	next   uint32 // in its chain
-	// link is the next in a queue of the source and then of the destination, with the policy Arrival; else in the list of
-	// what the destination waits for.
+	next   uint32 // in its channel
+	// link is the next message in a list: with the policy Arrival of the source and later of the destination, else of what the destination
+	// waits for.
 	link  uint32
 	cost  uint32 // index in eventRun.costs.costs
 	flags messageFlags
 }
 
-// messageFlags are how far a message is.
+// messageFlags are the progress of a message.
 type messageFlags uint32
 
 const (
 	isSent       messageFlags = 1 << iota // the send is posted
-	hasReceive                            // a receive is posted, or about to be
+	hasReceive                            // a receive is posted, or will be next
 	isPosted                              // the receive is posted
-	isRendezvous                          // it goes by rendezvous
-	isRequested                           // its request is in progress
-	inFlight                              // it is on its way, or there and not taken
+	isRendezvous                          // it uses rendezvous
+	isRequested                           // its request is sent, and start will answer it
+	inFlight                              // sent, and not taken
 	isFree                                // the send can be completed
 	hasArrived                            // the receive can be completed
-	sendTaken                             // a call completes the send, or waits to
+	sendTaken                             // a call completes the send, or waits for it
 	recvTaken
 	sendClosed // the send is complete
 	recvClosed
-	awaitsSend  // the source waits until the send can be completed
-	awaitsRecv  // the destination waits until the receive can be completed
-	ofStep      // of a collective operation: endStep completes the receive
+	awaitsSend  // the source waits for isFree
+	awaitsRecv  // the destination waits for the receive
+	ofStep      // of a collective operation by steps: endStep completes the receive
 	awaitsProbe // the destination waits for the message, before it posts the receive
-	isNull      // the post is one without a partner
-	isSync      // a rendezvous at any eager limit
+	isNull      // the post has no partner
+	isSync      // synchronous mode: rendezvous at any size
 )
 
-// chain is a channel: the list of its messages that are not complete. Two are a cache line; what is needed seldom is in an
-// origin.
+// chain is a channel: the list of its messages that are not complete. Two fit a cache line; what is rarely needed is in an origin.
 type chain struct {
-	head, tail uint32 // messages; 0 is none, here and below
-	toSend     uint32 // the first message without a send
-	toRecv     uint32 // the first without a receive
-	openSend   uint32 // the first whose send is posted and not taken
+	head, tail uint32 // index of messages; 0 is none, also below
+	toSend     uint32 // first message without a send
+	toRecv     uint32 // first message without a receive
+	openSend   uint32 // first message whose send is posted and not taken
 	openRecv   uint32
 	dst        uint32 // process
 	class      network.LinkClass
@@ -61,23 +60,23 @@ type chain struct {
 	limited    bool // one end posts more than the other
 }
 
-// origin is what else is known of a channel.
+// origin has other properties of a channel.
 type origin struct {
 	lat  int64  // latency, ps
 	src  uint32 // process
-	port uint32 // one of those that lead here
+	port uint32 // one of the ports that send to it
 }
 
-// matching joins sends with receives: the channels, and the messages that are not complete.
+// matching matches sends with receives: it has the channels, and the messages that are not complete.
 type matching struct {
 	book       *ledger
 	code       *code
 	queue      *eventQueue
-	flat       bool     // all channels of a class have one latency
+	flat       bool     // all channels of a class have the same latency
 	sendChains []uint32 // of each port of each process
 	recvChains []uint32
 	chains     []chain
-	stepChains map[pairKey]uint32 // the channels of steps of collective operations
+	stepChains map[pairKey]uint32 // channels for steps of collective operations
 	origins    []origin
 	tails      map[uint32]*tail // of channels that are limited
 	messages   []message
@@ -113,7 +112,7 @@ func (r *matching) newMessage(id uint32) uint32 {
 	return m
 }
 
-// latencyOf returns the latency of a channel; that of its class where all have the same.
+// latencyOf returns the latency of a channel.
 func (r *matching) latencyOf(id uint32) int64 {
 	if r.flat {
 		return r.code.network.Links[r.chains[id].class].Latency
@@ -121,7 +120,7 @@ func (r *matching) latencyOf(id uint32) int64 {
 	return r.origins[id].lat
 }
 
-// sendOn returns the message that the next send on a chain is.
+// sendOn returns the message of the next send on a channel.
 func (r *matching) sendOn(id uint32) uint32 {
 	m := r.chains[id].toSend
 	if m == 0 {
@@ -143,7 +142,7 @@ func (r *matching) sendOn(id uint32) uint32 {
 	return m
 }
 
-// recvOn returns the message that the next receive on a chain gets.
+// recvOn returns the message of the next receive on a channel.
 func (r *matching) recvOn(id uint32) uint32 {
 	m := r.peekRecv(id)
 	c, x := &r.chains[id], &r.messages[m]
@@ -160,7 +159,7 @@ func (r *matching) recvOn(id uint32) uint32 {
 	return m
 }
 
-// peekRecv returns the message that the next receive on a chain will get.
+// peekRecv returns the message that the next receive on a channel will get.
 func (r *matching) peekRecv(id uint32) uint32 {
 	if m := r.chains[id].toRecv; m != 0 {
 		return m
@@ -168,7 +167,7 @@ func (r *matching) peekRecv(id uint32) uint32 {
 	return r.newMessage(id)
 }
 
-// takeSend returns the message of the open send with that many older ones, 0 where there is none. It is open no more.
+// takeSend takes the open send of an age (number of older open ones) and returns its message, 0 if there is none.
 func (r *matching) takeSend(id, age uint32) uint32 {
 	return r.take(&r.chains[id].openSend, age, isSent, sendTaken)
 }
@@ -187,7 +186,7 @@ func (r *matching) take(open *uint32, age uint32, posted, taken messageFlags) ui
 	return m
 }
 
-// nextOpen returns the message from m on that is posted and not taken, with that many such before it.
+// nextOpen returns the message from m on that is posted and not taken, after age such messages.
 func (r *matching) nextOpen(m, age uint32, posted, taken messageFlags) uint32 {
 	for m != 0 {
 		x := &r.messages[m]
@@ -205,7 +204,7 @@ func (r *matching) nextOpen(m, age uint32, posted, taken messageFlags) uint32 {
 	return 0
 }
 
-// close notes that an end of a message is complete, and takes what is over from the head of its chain.
+// close completes one end of a message, and removes complete messages from the head of its channel.
 func (r *matching) close(m uint32, end messageFlags) {
 	x := &r.messages[m]
 	x.flags |= end
@@ -223,7 +222,7 @@ func (r *matching) close(m uint32, end messageFlags) {
 	}
 }
 
-// awaits returns the first message of a channel for which a process waits, nil where there is none.
+// awaits returns the first message of a channel with one of these flags, or nil.
 func (r *matching) awaits(ch uint32, what messageFlags) *message {
 	for m := r.chains[ch].head; m != 0; m = r.messages[m].next {
 		if x := &r.messages[m]; x.flags&what != 0 {
@@ -233,7 +232,7 @@ func (r *matching) awaits(ch uint32, what messageFlags) *message {
 	return nil
 }
 
-// linkChains finds the channels of all processes. What has no partner leads nowhere.
+// linkChains makes the channels of all processes. Ports without a partner get channel 0.
 func (r *matching) linkChains(procs []eventProc, e extent) error {
 	r.sendChains, r.recvChains, r.messages = make([]uint32, e.sends), make([]uint32, e.recvs), make([]message, 1)
 	r.chains, r.origins, r.stepChains, r.tails = make([]chain, 1), make([]origin, 1), map[pairKey]uint32{}, map[uint32]*tail{}
@@ -279,7 +278,7 @@ func (r *matching) newChain(src, dst, port uint32) (uint32, error) {
 	return uint32(len(r.chains) - 1), err
 }
 
-// stepChain returns the channel of the steps of collective operations from one process to another, 0 after an error.
+// stepChain returns the channel for steps of collective operations between two processes, 0 after an error.
 func (r *matching) stepChain(comm, src, dst uint32) uint32 {
 	key := pairKey{comm, src, dst}
 	id, ok := r.stepChains[key]

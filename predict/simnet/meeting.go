@@ -7,23 +7,23 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// Collective operations by closed forms: members leave when the last of those they wait for is there, and the closed form
-// has passed. This is how all non-blocking operations are computed, from the times at which they were posted: steps that
-// only a completing call looks at would stop MPI_Ibarrier, MPI_Recv, MPI_Wait for ever.
+// Collective operations by closed forms: a member leaves after the last process that it waits for has entered and the closed form has
+// passed. All non-blocking operations use closed forms, from the time of their posts: if steps were only performed in the completing call,
+// the sequence MPI_Ibarrier, MPI_Recv, MPI_Wait could stop forever.
 
-// meetingKey names one collective operation: the number counts those of the communicator.
+// meetingKey identifies a collective operation: Number counts those on the communicator.
 type meetingKey struct{ Comm, Number uint32 }
 
-// meeting is one collective operation as a worker knows it.
+// meeting is one collective operation as one worker knows it.
 type meeting struct {
-	entered uint32 // members, of those the worker counts
-	left    uint32 // members of this worker
+	entered uint32 // members that have entered, of this worker
+	left    uint32 // members of this worker that have left
 	most    int64  // latest entry
 	time    int64  // longest closed form
-	known   bool   // most and time are those of all members; of a kind that spreads from the root, of the root
+	known   bool   // most and time are final: those of all members, or of the root if the operation goes from the root to others
 	waiters []waiter
 
-	// Of the worker that owns the meeting: workers that need it no more.
+	// In the worker that owns the meeting: how many workers do not need it any more.
 	released uint32
 	total    uint32 // members of all workers that have entered
 	rooted   bool
@@ -35,35 +35,36 @@ type waiter struct {
 	pending
 }
 
-// gathering is a communicator as a worker knows it.
+// gathering is a communicator as one worker knows it.
 type gathering struct {
 	local  uint32   // members that are processes of this worker
-	live   uint32   // meetings
-	full   []uint32 // processes that wait for fewer meetings
-	others []int    // workers, once known
+	live   uint32   // meetings in progress
+	full   []uint32 // processes that wait until there are fewer meetings
+	others []int    // workers with members; nil until known
 }
 
 // pending is a collective operation that a process has posted and not completed.
 type pending struct {
 	number uint32
-	coll   uint32 // in code.colls
+	coll   uint32 // index in code.colls
 	enter  int64
 	null   bool // no partners
 }
 
-// assembly is the collective operations of the processes of a worker.
+// assembly is the collective operations of a worker's processes.
 type assembly struct {
 	code       *code
 	book       *ledger
-	mail       *mailbox                         // nil where all processes are those of one engine
+	mail       *mailbox                         // nil in the event engine
 	told       func(process uint32, time int64) // a process that waits can leave at a time
-	entered    []uint64                         // of each process and communicator: operations entered
+	entered    []uint64                         // of each process and communicator: number of operations entered
 	pending    [][]pending
 	gatherings []gathering // of each communicator
 	meetings   map[meetingKey]*meeting
 }
 
-// prepare makes the tables of processes [lo, lo+count), where they have collective operations. Posts beyond those of all members are counted.
+// prepare makes the tables of processes [lo, lo+count), if they have collective operations. It counts posts beyond those that all members
+// have.
 func (a *assembly) prepare(colls uint64, lo uint32, count int) {
 	if colls == 0 {
 		return
@@ -80,7 +81,7 @@ func (a *assembly) prepare(colls uint64, lo uint32, count int) {
 	}
 }
 
-// next counts the entry of a process into its next collective operation on communicator i; false where that has no partners.
+// next counts an operation that a process enters on communicator i. It returns false if the operation has no partners.
 func (a *assembly) next(i uint32, x *collOp) bool {
 	if a.entered[i] >= a.code.limits[x.comm] {
 		return false
@@ -89,8 +90,8 @@ func (a *assembly) next(i uint32, x *collOp) bool {
 	return true
 }
 
-// enter posts a collective operation; i is where the process has the communicator. It is false where there are too many
-// meetings: the process is to try again.
+// enter posts a collective operation; i is the index of process and communicator. It returns false if there are too many meetings: the
+// process must try again.
 func (a *assembly) enter(process, i, coll uint32, cpu int64) bool {
 	x := &a.code.colls[coll]
 	key := meetingKey{x.comm, uint32(a.entered[i])}
@@ -129,7 +130,7 @@ func (a *assembly) isRoot(x *collOp, process uint32) bool {
 	return x.kind.Rooted() && a.code.program.Comms[x.comm].Process(x.root) == process
 }
 
-// meet returns a meeting, which begins if there is none.
+// meet returns a meeting, which it makes if there is none.
 func (a *assembly) meet(key meetingKey) *meeting {
 	m := a.meetings[key]
 	if m == nil {
@@ -140,7 +141,7 @@ func (a *assembly) meet(key meetingKey) *meeting {
 	return m
 }
 
-// settle makes a meeting known and tells who waits for it.
+// settle marks a meeting as known and informs those that wait for it.
 func (a *assembly) settle(m *meeting) {
 	m.known = true
 	for i := range m.waiters {
@@ -164,7 +165,7 @@ func (a *assembly) leaves(process uint32, q *pending, m *meeting) int64 {
 	return at
 }
 
-// await returns when a process leaves an operation that it has posted. Where that is not known yet, a later call says so.
+// await returns when a process leaves an operation that it has posted. If that is not known yet, told will be called later.
 func (a *assembly) await(process uint32, q *pending) (at int64, ok bool) {
 	x := &a.code.colls[q.coll]
 	m := a.meet(meetingKey{x.comm, q.number})
@@ -175,7 +176,7 @@ func (a *assembly) await(process uint32, q *pending) (at int64, ok bool) {
 	return a.leaves(process, q, m), true
 }
 
-// leave completes an operation. When all members of this worker have left, it needs the meeting no more.
+// leave completes an operation. After all members of this worker have left, it does not need the meeting any more.
 func (a *assembly) leave(q *pending) {
 	x := &a.code.colls[q.coll]
 	key := meetingKey{x.comm, q.number}
@@ -185,7 +186,7 @@ func (a *assembly) leave(q *pending) {
 	}
 }
 
-// end forgets a meeting, and lets processes begin others.
+// end removes a meeting, and lets processes begin others.
 func (a *assembly) end(key meetingKey) {
 	delete(a.meetings, key)
 	g := &a.gatherings[key.Comm]
@@ -194,7 +195,7 @@ func (a *assembly) end(key meetingKey) {
 	g.full = g.full[:0]
 }
 
-// owner returns the number of the worker that brings a meeting together: that of the root, or of rank 0.
+// owner returns the number of the worker that coordinates a meeting: that of the root, or of rank 0.
 func (a *assembly) owner(x *collOp) int {
 	if a.mail == nil {
 		return 0
@@ -216,7 +217,7 @@ func (a *assembly) tell(to int, kind uint64, key meetingKey, words ...uint64) {
 	a.mail.put(to, record...)
 }
 
-// tellAll sends a record to all workers that have members of a communicator, this one last.
+// tellAll sends a record to all workers that have members of a communicator, to this one last.
 func (a *assembly) tellAll(kind uint64, key meetingKey, words ...uint64) {
 	for _, to := range a.others(key.Comm) {
 		a.tell(to, kind, key, words...)
@@ -224,7 +225,7 @@ func (a *assembly) tellAll(kind uint64, key meetingKey, words ...uint64) {
 	a.takeRecord(kind, key.Comm, append([]uint64{uint64(key.Number)}, words...))
 }
 
-// others returns the workers that have members of a communicator, but this one.
+// others returns the other workers that have members of a communicator.
 func (a *assembly) others(comm uint32) []int {
 	g := &a.gatherings[comm]
 	if g.others != nil || a.mail == nil {
@@ -241,8 +242,8 @@ func (a *assembly) others(comm uint32) []int {
 	return g.others
 }
 
-// takeRecord reads a record about a meeting. When all members have entered, they may leave; of a rooted operation only the root waits for that.
-// When no worker needs the meeting, it ends for all.
+// takeRecord processes a record about a meeting. When all members have entered they may leave; in a rooted operation only the root waits
+// for all. If no worker needs the meeting any more, it ends.
 func (a *assembly) takeRecord(kind uint64, comm uint32, b []uint64) {
 	key := meetingKey{comm, uint32(b[0])}
 	m := a.meet(key)

@@ -2,65 +2,65 @@ package simnet
 
 import "github.com/coppice-hpc/coppice/predict/simnet/program"
 
-// What both engines share: a place in the program for each process, the interface of a process or node, and the ledger of a run.
+// What both engines share: the place of each process in its program, network interfaces, and the ledger of a run.
 
-// ledger is what all parts of an engine know of a run.
+// ledger is what all parts of an engine need of a run.
 type ledger struct {
 	err       error
-	clock     int64    // all clocks and stamps ored together: negative after an overflow
-	ready     []uint32 // processes that can go on
+	clock     int64    // bitwise or of all clocks and stamps: negative after an overflow
+	ready     []uint32 // processes that can continue
 	events    uint64
 	unmatched uint64
-	limLog    uint8 // a sender may be 1<<limLog messages ahead of a receiver, and a communicator have so many meetings
+	limLog    uint8 // log2 of how many messages a sender may be ahead of its receiver, and of the most meetings of a communicator
 }
 
-// fail notes the first error, if there is one; the engine stops.
+// fail stores the first error; the engine then stops.
 func (l *ledger) fail(err error) {
 	if l.err == nil && err != nil {
 		l.err = err
 	}
 }
 
-// busyTooLong is what an error says of a clock that overflowed.
+// busyTooLong is the text of the error that a clock has overflowed.
 const busyTooLong = "busy for more than 106 days, the range of a clock, or computes for a negative time"
 
-// nic is from when a network interface is free, in ps.
+// nic is when a network interface is free, in ps.
 type nic struct {
 	tx int64 // to send small messages and requests
 	tb int64 // to send the data of rendezvous
 	rx int64 // to receive
 }
 
-// place is where a process is in its program, and where it begins in the tables of its engine.
+// place is the place of a process in its program, and in the tables of its engine.
 type place struct {
-	calls    uint64 // begun
+	calls    uint64 // calls begun
 	enter    int64  // when the current call began
-	sendBase uint32 // ports to send on
+	sendBase uint32 // of ports that send
 	recvBase uint32
-	collBase uint32 // communicators
+	collBase uint32 // of communicators
 	stack    uint32 // in cursors.frames
 	top      uint32 // open blocks
 	kind     uint32
-	call     uint32 // the current one
+	call     uint32 // the current call
 	at       uint32 // its next action
 }
 
-// frame is an open block: the next child, and iterations left with the current one.
+// frame is an open block: next child, and iterations left including the current one.
 type frame struct {
 	block, child uint32
 	left         uint64
 }
 
-// cursors lead processes through their programs.
+// cursors move processes through their programs.
 type cursors struct {
 	code   *code
 	frames []frame
 }
 
-// extent is how many entries the processes of an engine have in its tables.
+// extent is how many entries the processes of an engine need in its tables.
 type extent struct{ sends, recvs, colls, depth uint64 }
 
-// place puts processes [lo, lo+count) at the beginning of their programs.
+// place puts processes [lo, lo+count) at the begin of their programs.
 func (c *cursors) place(book *ledger, lo uint32, count int, of func(i int) *place) (e extent, err error) {
 	for i := range count {
 		p := of(i)
@@ -78,10 +78,8 @@ func (c *cursors) place(book *ledger, lo uint32, count int, of func(i int) *plac
 	return e, nil
 }
 
-// begin opens the outermost block.
 func (c *cursors) begin(p *place) { c.open(p, c.code.kinds[p.kind].entry) }
 
-// open begins a block.
 func (c *cursors) open(p *place, node uint32) {
 	if b := &c.code.blocks[node]; b.len > 0 {
 		c.frames[p.stack+p.top] = frame{block: node, left: b.count}
@@ -89,7 +87,7 @@ func (c *cursors) open(p *place, node uint32) {
 	}
 }
 
-// repeat goes on to the next iteration of the innermost block, or ends it.
+// repeat moves to the next iteration of the innermost block, or closes it.
 func (c *cursors) repeat(p *place, f *frame) {
 	f.left--
 	f.child = 0
@@ -98,7 +96,7 @@ func (c *cursors) repeat(p *place, f *frame) {
 	}
 }
 
-// next goes on to the next call; false at the end.
+// next moves to the next call. It returns false at the end.
 func (c *cursors) next(p *place) bool {
 	for p.top > 0 {
 		f := &c.frames[p.stack+p.top-1]
@@ -126,13 +124,13 @@ func (c *cursors) node(p *place) program.NodeID {
 	return c.code.program.Children[c.code.blocks[f.block].first+f.child-1]
 }
 
-// report is the times of adjoining calls of a process that the observer does not know yet.
+// report has times of consecutive calls of a process that were not passed to the observer yet.
 type report struct {
 	first uint64
-	times []int64 // when each begins and ends
+	times []int64 // begin and end of each call
 }
 
-// add notes a call that ended, and hands all to the observer when there are most numbers.
+// add adds a call. If there are most times it passes all to the observer.
 func (r *report) add(o Observer, process uint32, call uint64, begin, end int64, most int) error {
 	if len(r.times) == 0 {
 		r.first = call
@@ -143,7 +141,7 @@ func (r *report) add(o Observer, process uint32, call uint64, begin, end int64, 
 	return nil
 }
 
-// flush hands the times to the observer.
+// flush passes the times to the observer.
 func (r *report) flush(o Observer, process uint32) error {
 	if len(r.times) == 0 {
 		return nil

@@ -2,27 +2,26 @@ package simnet
 
 import "math/bits"
 
-// eventItem is something that happens at a time. word has, from the highest bit, the number that decides what is first at
-// one time, the kind, and the process or message.
+// eventItem is an event. word has, from the highest bit, the number that orders events of one time, the kind, and the process or message.
 type eventItem struct {
 	time int64 // ps
 	word uint64
 }
 
-// eventKind is what happens.
+// eventKind is what an event does.
 type eventKind uint8
 
 const (
-	turnEvent   eventKind = iota // a process goes on
-	lateEvent                    // a message arrives that others overtook
+	turnEvent   eventKind = iota // a process continues
+	lateEvent                    // a message arrives that was sent after others which arrive later
 	postEvent                    // a receive is posted
 	enterEvent                   // a message enters the links
 	arriveEvent                  // a message reaches the network interface of its destination
-	answerEvent                  // the answer to the request of a rendezvous is back at the sender
-	freeEvent                    // a rendezvous is over for its sender
+	answerEvent                  // the answer of a rendezvous arrives at the sender
+	freeEvent                    // a rendezvous is complete for its sender
 )
 
-// maxEventID is the limit of processes and messages of the event engine.
+// maxEventID is the limit on the number of processes and of messages.
 const maxEventID = 1 << 29
 
 func newEvent(time int64, seq uint32, kind eventKind, id uint32) eventItem {
@@ -33,21 +32,21 @@ func (x *eventItem) seq() uint32     { return uint32(x.word >> 32) }
 func (x *eventItem) kind() eventKind { return eventKind(x.word >> 29 & 7) }
 func (x *eventItem) id() uint32      { return uint32(x.word & (maxEventID - 1)) }
 
-// before returns 1 if a comes first, else 0, without a branch that nobody can predict.
+// before returns 1 if x is before y, else 0, without a branch, which could not be predicted.
 func (x *eventItem) before(y *eventItem) int {
 	_, less := bits.Sub64(x.word, y.word, 0)
 	_, less = bits.Sub64(uint64(x.time), uint64(y.time), less)
 	return int(less)
 }
 
-// eventHeap is a heap of four children a node: half as deep as one of two, and the children are one cache line (LaMarca,
-// Ladner 1996). The items before the root are not used.
+// eventHeap is a heap with four children for each node. It is half as deep as a binary heap, and the four children share a cache line
+// (LaMarca, Ladner 1996). Items before the root are unused.
 type eventHeap struct{ items []eventItem }
 
-// heapRoot is the place of the root; children of i are at 4(i-2) and after, so that four begin at a multiple of 64 bytes.
+// heapRoot is the index of the root. The children of i are at 4(i-2) and after, so four of them begin at a multiple of 64 bytes.
 const heapRoot = 3
 
-// eventQueue is what happens next.
+// eventQueue has the events to come.
 type eventQueue struct {
 	eventHeap
 	seq   uint32
@@ -55,13 +54,13 @@ type eventQueue struct {
 	clock *int64 // see ledger
 }
 
-// number returns the next number of an event.
+// number returns the next number for an event.
 func (q *eventQueue) number() uint32 {
 	q.seq++
 	return q.seq
 }
 
-// at puts an event in the queue.
+// at adds an event.
 func (q *eventQueue) at(time int64, kind eventKind, id uint32) {
 	*q.clock |= time
 	q.push(newEvent(time, q.number(), kind, id))
@@ -92,7 +91,7 @@ func (h *eventHeap) pop() {
 	}
 }
 
-// replace puts an item in the place of the first one.
+// replace replaces the first item.
 func (h *eventHeap) replace(x eventItem) {
 	s := h.items
 	i := heapRoot

@@ -7,33 +7,31 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// Options steer a run. The zero value is good.
+// Options are options of a run. The zero value is the default.
 type Options struct {
-	Workers  int // goroutines of this rank; 0: GOMAXPROCS, but no more than one for 256 processes
-	Ring     int // slots of a channel at first, 0: 64. Rings grow where the program needs it.
+	Workers  int // goroutines of this rank; 0: GOMAXPROCS, but at most one for 256 processes
+	Ring     int // initial slots of a channel; 0: 64. Rings grow if the program needs it.
 	Observer Observer
 }
 
 // Calc is the computation between calls.
 type Calc interface {
-	// Fill writes entries first, first+1, ... of a process's computation vector to dst, in picoseconds. Entry i lies before
-	// the process's call i; the entry after the last call is the last. Calls for one process ask for ascending ranges, and
-	// come from one goroutine at a time; those for others may come meanwhile. The ranges adjoin.
-	// Entries after the last are 0.
+	// Fill writes entries first, first+1, ... of a process's computation vector to dst, in picoseconds. Entry i precedes call i; one more
+	// entry follows after the last call; later entries are 0. Calls for one process have contiguous ascending ranges and do not run at the
+	// same time; calls for different processes may.
 	Fill(process uint32, first uint64, dst []int64) error
 }
 
 // Observer is called when calls begin and end.
 type Observer interface {
-	// Calls reports adjoining calls of a process: call first+i took from times[2i] to times[2i+1], in picoseconds. It comes
-	// in order for one process, and from one goroutine at a time for one process.
+	// Calls reports consecutive calls of a process: call first+i took from times[2i] to times[2i+1], in picoseconds. Reports of one process
+	// come in order, and not at the same time.
 	Calls(process uint32, first uint64, times []int64) error
 }
 
-// ProcessTimes is where the time of one process went, in picoseconds. Compute, Send, Receive, Wait, Collective and File
-// add up to Finish.
+// ProcessTimes is the time of one process by category, in picoseconds. Compute, Send, Receive, Wait, Collective and File add up to Finish.
 type ProcessTimes struct {
-	Finish     int64 // end of the process
+	Finish     int64 // when the process ends
 	Compute    int64 // entries of the computation vector
 	Send       int64 // in calls that send and do not receive
 	Receive    int64 // in calls that receive, MPI_Sendrecv included
@@ -41,7 +39,7 @@ type ProcessTimes struct {
 	Collective int64
 	File       int64
 	Calls      uint64
-	Messages   uint64 // sent
+	Messages   uint64 // number of messages sent
 }
 
 // Result is the outcome of a run for the processes of one rank.
@@ -63,18 +61,18 @@ func (r *Result) add(list ...ProcessTimes) {
 	}
 }
 
-// Blocked is one process of a deadlock: the call it is in and the process it waits for.
+// Blocked is a process in a deadlock: the call that it is in and the process that it waits for.
 type Blocked struct {
 	Process uint32
-	Call    uint64         // ordinal
+	Call    uint64         // number of the call, from 0
 	Node    program.NodeID // the call's node
 	For     uint32         // the process that does not post what this one needs
 }
 
-// Deadlock says that the program stops for ever.
+// Deadlock says that the program stops forever.
 type Deadlock struct {
 	Cycle []Blocked
-	// Eager is the least eager limit at which this cycle does not happen, 0 if none helps.
+	// Eager is the least eager limit in bytes with which this cycle does not happen, 0 if there is none.
 	Eager uint64
 }
 

@@ -16,22 +16,21 @@ import (
 
 var errRecord = errors.New("simnet: a damaged message from another rank")
 
-// run is one simulation on one rank, in rounds: all workers run, each with a goroutine, until none of their processes can go on; then
-// what they wrote to each other changes hands. When no worker of any rank wrote anything, all ranks decide together how to go on.
+// run is one simulation on one rank. In each round all workers run, each in a goroutine, until none of their processes can continue; then
+// the records that they wrote are exchanged. If no worker of any rank wrote any, all ranks decide together how to go on.
 type run struct {
 	comm    mpi.Comm
 	code    *code
 	workers []*worker
 	begins  []uint32 // first process of each worker of all ranks
-	ranks   []int    // rank of each
-	first   int      // number of the first of this rank
+	ranks   []int    // rank of each worker
+	first   int      // number of this rank's first worker
 	ctx     context.Context
 }
 
 // tagRecords is the tag of messages between ranks.
 const tagRecords = 1
 
-// newRun prepares a run. Collective.
 func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *program.Program, calc Calc, n *network.Network, o Options) (*run, error) {
 	r := &run{comm: comm, ctx: ctx}
 	err := p.Check()
@@ -55,7 +54,7 @@ func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *program.Progra
 	return r, nil
 }
 
-// each calls f for every worker of the rank at once.
+// each calls f for every worker of the rank at the same time.
 func (r *run) each(f func(i int)) {
 	var group sync.WaitGroup
 	for i := range r.workers[1:] {
@@ -65,7 +64,7 @@ func (r *run) each(f func(i int)) {
 	group.Wait()
 }
 
-// agree makes an error of one rank that of all. Collective.
+// agree returns an error on all ranks if one has one. Collective.
 func (r *run) agree(err error) error {
 	if r.comm.Size() == 1 {
 		return err
@@ -73,15 +72,15 @@ func (r *run) agree(err error) error {
 	return r.agreeing().Agree(err)
 }
 
-// agreeing is the communicator, whose Agree keeps what callers tell apart.
+// agreeing returns the communicator with an Agree that keeps errors that callers distinguish.
 func (r *run) agreeing() mpi.Comm {
 	return mpi.Keeping{Comm: r.comm, Sentinels: []error{program.ErrInvalid, context.Canceled, context.DeadlineExceeded}}
 }
 
-// packed makes a message of words, and unpacked the words of a message.
+// packed encodes words as a message; unpacked decodes them.
 func packed(lists ...[]uint64) (b []byte) {
 	for _, list := range lists {
-		b, _ = binary.Append(b, binary.LittleEndian, list) // fails for other types alone
+		b, _ = binary.Append(b, binary.LittleEndian, list) // fails for other types only
 	}
 	return b
 }
@@ -92,10 +91,10 @@ func unpacked(b []byte) []uint64 {
 	return words
 }
 
-// perWorker is the least number of processes for which a second worker pays.
+// perWorker is the least number of processes of a worker, if there are several.
 const perWorker = 256
 
-// share divides the processes between workers. Collective.
+// share distributes the processes over workers. Collective.
 func (r *run) share(workers int, lo, hi uint32) error {
 	count := int(hi - lo)
 	if workers <= 0 {
@@ -129,7 +128,7 @@ func (r *run) share(workers int, lo, hi uint32) error {
 	return nil
 }
 
-// end returns the process after the last of a worker.
+// end returns the process after the last one of a worker.
 func (r *run) end(number int) uint32 {
 	if number+1 < len(r.begins) {
 		return r.begins[number+1]
@@ -137,7 +136,7 @@ func (r *run) end(number int) uint32 {
 	return uint32(len(r.code.program.Roots))
 }
 
-// workerOf returns the number of the worker, of all ranks, that runs a process.
+// workerOf returns the number, among all ranks' workers, of the worker that runs a process.
 func (r *run) workerOf(process uint32) int {
 	i, found := slices.BinarySearch(r.begins, process)
 	if !found {
@@ -149,7 +148,7 @@ func (r *run) workerOf(process uint32) int {
 	return i
 }
 
-// simulate runs the workers to the end. Collective.
+// simulate runs the workers until the run ends. Collective.
 func (r *run) simulate() (*Result, error) {
 	for {
 		r.each(func(i int) {
@@ -170,8 +169,8 @@ func (r *run) simulate() (*Result, error) {
 	}
 }
 
-// exchange hands over what the workers wrote in a round, and reports whether any of any rank wrote something. To another rank goes, for each
-// of its workers, its number and the number of words, and then those. Collective.
+// exchange passes on the records of a round and reports whether any worker of any rank wrote some. A message to a rank has, for each of its
+// workers, the worker's number, the number of words, and the words. Collective.
 func (r *run) exchange() (moved bool, err error) {
 	parts := map[int][]byte{} // by rank
 	var n [2]int64            // workers written to, errors
@@ -220,8 +219,8 @@ func (r *run) exchange() (moved bool, err error) {
 	return n[0] > 0, nil
 }
 
-// decide lets senders go further ahead where the run stands still for that, and ends it where all processes are finished or
-// it stands still for ever. Nothing moves on any rank. Collective.
+// decide ends the run if all processes have finished. Otherwise it lets senders go further ahead, if some wait for that, or returns a
+// deadlock. No process of any rank can continue. Collective.
 func (r *run) decide() (done bool, err error) {
 	const failed, running, woken = 0, 1, 2
 	var n [3]int64
@@ -252,7 +251,7 @@ func (r *run) decide() (done bool, err error) {
 	return false, nil
 }
 
-// result gathers what the workers found. Collective.
+// result combines the results of the workers. Collective.
 func (r *run) result() (*Result, error) {
 	res := &Result{First: r.begins[r.first]}
 	for _, w := range r.workers {

@@ -5,7 +5,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// stepping is the collective operations that the processes of a worker perform by steps.
+// stepping is the collective operations that a worker's processes perform by steps.
 type stepping struct {
 	code     *code
 	book     *ledger
@@ -16,20 +16,20 @@ type stepping struct {
 	costs    network.Costs
 }
 
-// collState is how far a process is in the collective operation that it performs by steps.
+// collState is the progress of a process in a collective operation by steps.
 type collState struct {
 	network.Progress
 	free   int64  // when the send of the step is complete
-	ahead  uint32 // messages sent that are not received
+	ahead  uint32 // messages sent that are not received yet
 	inside bool
-	posted bool // the send of the step
+	posted bool // the send of the step is posted
 	full   bool // waits until ahead is less
 }
 
-// owns tells whether a process is one of the worker's.
+// owns returns whether a process is one of the worker's.
 func (s *stepping) owns(process uint32) bool { return process-s.lo < uint32(len(s.states)) }
 
-// postColl enters a collective operation, and goes to its end where it does so by steps.
+// postColl enters a collective operation. It performs all of it if it goes by steps.
 func (w *worker) postColl(p *proc, k *kind, o *op) bool {
 	x := &w.code.colls[o.size]
 	i := p.collBase + k.find(o.port)
@@ -55,7 +55,7 @@ func (w *worker) postColl(p *proc, k *kind, o *op) bool {
 	return true
 }
 
-// step performs one step: a send and a receive posted together, and then waited for. own is the process.
+// step performs one step: it posts a send and a receive together, and waits for both. own has the communicator and this process.
 func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do network.Step, own pairKey, m *program.Comm) bool {
 	if do.To != network.Nobody && !c.posted {
 		if c.ahead >= 1<<s.book.limLog {
@@ -91,7 +91,7 @@ func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do network.Step
 	return true
 }
 
-// send sends a message of a step, eagerly at any size: the partner is there, or will be.
+// send sends a message of a step, eagerly at any size, because the partner enters the operation too.
 func (s *stepping) send(p *proc, c *collState, key pairKey, bytes uint64) {
 	x := s.cost(bytes, key)
 	begin := max(p.cpu, p.tx)
@@ -110,7 +110,7 @@ func (s *stepping) send(p *proc, c *collState, key pairKey, bytes uint64) {
 	s.put(key, pairMessage{arrival, bytes})
 }
 
-// put hands a message to a process of this worker.
+// put delivers a message to a process of this worker.
 func (s *stepping) put(key pairKey, m pairMessage) {
 	if s.messages.put(key, m) {
 		s.book.ready = append(s.book.ready, key.dst)
@@ -129,7 +129,7 @@ func (s *stepping) receive(p *proc, c *collState, key pairKey, m pairMessage) {
 	s.received(key.src)
 }
 
-// received notes that a message of a process's collective operations was received.
+// received counts that a message of a process was received.
 func (s *stepping) received(process uint32) {
 	c := &s.states[process-s.lo]
 	c.ahead--
@@ -149,8 +149,8 @@ func (s *stepping) cost(bytes uint64, key pairKey) *network.Cost {
 	return &s.costs.List[first+uint32(s.code.network.Class(key.src, key.dst))]
 }
 
-// pairs holds the messages of collective operations that are in progress, by communicator and the two processes. Between two
-// processes they come in the order sent. The memory is that of messages in progress, 60 bytes or two to three times that.
+// pairs has the messages of collective operations in progress, by communicator, source and destination, in the order sent. Memory: 60 to
+// 180 bytes for each message.
 type pairs struct {
 	first map[pairKey]pairEntry
 	more  map[pairKey][]pairMessage // after the first message
@@ -163,13 +163,13 @@ type pairMessage struct {
 	bytes   uint64
 }
 
-// pairEntry is the oldest message of a pair, or the note that its destination waits.
+// pairEntry is the oldest message of a pair, or marks that the destination waits for one.
 type pairEntry struct {
 	pairMessage
 	awaited, more bool
 }
 
-// put adds a message, and reports whether its destination waits for it.
+// put adds a message and reports whether its destination waits for it.
 func (t *pairs) put(k pairKey, m pairMessage) bool {
 	e, ok := t.first[k]
 	if !ok || e.awaited {
@@ -183,7 +183,7 @@ func (t *pairs) put(k pairKey, m pairMessage) bool {
 	return false
 }
 
-// get removes the oldest message of a pair. Where there is none it notes that it is awaited.
+// get removes the oldest message of a pair. If there is none, it marks that the destination waits.
 func (t *pairs) get(k pairKey) (pairMessage, bool) {
 	e, ok := t.first[k]
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// traffic is messages on their way, and the processors and interfaces that they take.
+// traffic is messages in progress, and the processors and interfaces that they use.
 type traffic struct {
 	ledger
 	matching
@@ -22,7 +22,7 @@ type traffic struct {
 	current uint32 // the process whose event is at the root of the queue
 }
 
-// postRecv posts a receive; blocking tells that the process does nothing else before that.
+// postRecv posts a receive. blocking: the process does nothing else until the receive is posted.
 func (r *traffic) postRecv(p *eventProc, ch uint32, blocking bool) uint32 {
 	if ch == 0 {
 		return 0
@@ -94,7 +94,7 @@ func (r *traffic) awaitProbe(p *eventProc, ch uint32) {
 	}
 	m := r.peekRecv(ch)
 	x := &r.messages[m]
-	if x.flags&(hasArrived|isRequested) != 0 { // of a rendezvous the request
+	if x.flags&(hasArrived|isRequested) != 0 { // the request, if it uses rendezvous
 		p.until = max(p.until, x.time)
 		return
 	}
@@ -102,7 +102,7 @@ func (r *traffic) awaitProbe(p *eventProc, ch uint32) {
 	p.need++
 }
 
-// satisfy takes one from what a process waits for.
+// satisfy counts one completion that a process waits for.
 func (r *traffic) satisfy(id uint32) {
 	p := &r.procs[id]
 	if p.need--; p.need == 0 {
@@ -110,7 +110,7 @@ func (r *traffic) satisfy(id uint32) {
 	}
 }
 
-// hasCome notes that the receive of a message can be completed when it is posted.
+// hasCome marks that a message has arrived, so its receive can be completed once posted.
 func (r *traffic) hasCome(m uint32) {
 	x := &r.messages[m]
 	x.flags |= hasArrived
@@ -121,7 +121,7 @@ func (r *traffic) hasCome(m uint32) {
 	r.received(m)
 }
 
-// received goes on with who waits for a message that is there and whose receive is posted.
+// received informs a process that waits for a message that has arrived and whose receive is posted.
 func (r *traffic) received(m uint32) {
 	x := &r.messages[m]
 	if x.flags&(awaitsRecv|isPosted|hasArrived) != awaitsRecv|isPosted|hasArrived {
@@ -134,13 +134,13 @@ func (r *traffic) received(m uint32) {
 	}
 }
 
-// mayLeave ends a probe or a collective operation that a process waits for at a time.
+// mayLeave ends a probe or a collective operation of a process at a time.
 func (r *traffic) mayLeave(process uint32, time int64) {
 	r.procs[process].until = max(r.procs[process].until, time)
 	r.satisfy(process)
 }
 
-// isOver notes that the send of a message can be completed.
+// isOver marks that the send of a message can be completed.
 func (r *traffic) isOver(m, src uint32) {
 	x := &r.messages[m]
 	x.flags |= isFree
@@ -154,7 +154,7 @@ func (r *traffic) isOver(m, src uint32) {
 	}
 }
 
-// takeMessages ends all sends and receives that a process has waited for: messages in the order in which they arrive, then sends.
+// takeMessages completes all sends and receives that a process has waited for: receives in the order of arrival, then sends.
 func (r *traffic) takeMessages(p *eventProc) {
 	if len(p.recvs) > 1 {
 		slices.SortFunc(p.recvs, r.earlier)
@@ -179,14 +179,14 @@ func (r *traffic) takeMessages(p *eventProc) {
 	p.recvs, p.sends = p.recvs[:0], p.sends[:0]
 }
 
-// The policies DMA and Copy: a process has a clock, as in the dataflow engine. Where interfaces are shared it stops before
-// each post until the time of its clock has come, so that they are taken in the order of time.
+// The policies DMA and Copy: a process has one clock, as in the dataflow engine. If interfaces are shared, it waits before each post until
+// the time of its clock, so that interfaces are used in the order of time.
 
-// interfaces are the network interfaces of nodes, where processes share them, and the links between.
+// interfaces are the shared network interfaces of nodes, and the links between nodes.
 type interfaces struct {
-	of    []uint32 // the interface of each process to other nodes
+	of    []uint32 // interface of each process to other nodes
 	nodes []nic
-	links []int64 // from when each link of the topology is free
+	links []int64 // when each link of the topology is free
 	route []uint32
 }
 
@@ -204,7 +204,7 @@ func (f *interfaces) init(p *program.Program, n *network.Network) error {
 	return n.CheckPlaces(len(p.Roots))
 }
 
-// nicOf returns the interface of a process for messages of a class: its own for what stays in the node.
+// nicOf returns the interface of a process for messages of a class. For messages within a node it has its own.
 func (r *traffic) nicOf(process uint32, class network.LinkClass) *nic {
 	if r.shared && class == network.LinkNet {
 		return &r.nics.nodes[r.nics.of[process]]
@@ -245,12 +245,12 @@ func (r *traffic) transmitNow(p *eventProc, id, m uint32) {
 	}
 }
 
-// overLinks tells whether a message takes links of the topology that others use too.
+// overLinks reports whether a message uses shared links of the topology.
 func (r *traffic) overLinks(m uint32) bool {
 	return r.nics.links != nil && r.chains[r.messages[m].chain].class == network.LinkNet
 }
 
-// enterLinks lets a message go when all links of its way are free, and keeps them for its bytes.
+// enterLinks sends a message when all links of its route are free, and occupies them for its bytes.
 func (r *traffic) enterLinks(m uint32) {
 	x := &r.messages[m]
 	n := r.network
@@ -271,7 +271,7 @@ func (r *traffic) enterLinks(m uint32) {
 	r.queue.at(x.time, arriveEvent, m)
 }
 
-// arrive takes the network interface of the destination for a message.
+// arrive occupies the network interface of the destination.
 func (r *traffic) arrive(m uint32) {
 	x := &r.messages[m]
 	f := r.nicOf(x.dst, r.chains[x.chain].class)
@@ -281,7 +281,7 @@ func (r *traffic) arrive(m uint32) {
 	r.hasCome(m)
 }
 
-// answer takes the network interface of the source for the data of a rendezvous.
+// answer occupies the network interface of the source for the data of a rendezvous.
 func (r *traffic) answer(m uint32) {
 	x := &r.messages[m]
 	f := r.nicOf(r.origins[x.chain].src, r.chains[x.chain].class)
@@ -292,7 +292,7 @@ func (r *traffic) answer(m uint32) {
 
 func (r *traffic) takeReceive(p *eventProc, x *message) {
 	k := &r.costs.List[x.cost]
-	if r.shared { // the interface was taken when the message came
+	if r.shared { // arrive has occupied the interface
 		p.cpu, _ = k.Receive(p.cpu, 0, x.time)
 	} else {
 		p.cpu, p.rx = k.Receive(p.cpu, p.rx, x.time)
@@ -301,7 +301,7 @@ func (r *traffic) takeReceive(p *eventProc, x *message) {
 	r.clock |= p.cpu
 }
 
-// earlier orders messages by arrival, and then by communicator, source, tag and number.
+// earlier orders messages by arrival, then by communicator, source, tag and number.
 func (r *matching) earlier(a, b uint32) int {
 	x, y := &r.messages[a], &r.messages[b]
 	if x.time != y.time {
@@ -315,9 +315,9 @@ func (r *matching) earlier(a, b uint32) int {
 	return cmp.Or(cmp.Compare(i.comm, j.comm), cmp.Compare(c.src, d.src), cmp.Compare(i.tag, j.tag))
 }
 
-// The policy Arrival: the processor of a process does one thing after the other. It sends when the network interface is free
-// too, computes, and takes messages that are there, whether their receive is posted or not. Of what can begin at one time
-// that comes first which became known first (Hoefler, Schneider, Lumsdaine 2010, whose LogGOPSim keeps the same order).
+// The policy Arrival: the processor of a process does one thing at a time. It sends when the network interface is free too, computes, and
+// takes messages that have arrived, even if their receive is not posted. Of what can begin at the same time, it begins what became known
+// first (as LogGOPSim does: Hoefler, Schneider, Lumsdaine 2010).
 
 // dueKind is what happens next at a process.
 type dueKind uint8
@@ -329,32 +329,32 @@ const (
 	dueOperation
 )
 
-// opKind is what the processor is to do next to messages.
+// opKind is an operation of the processor.
 type opKind uint8
 
 const (
 	opNothing opKind = iota
 	opCompute        // the computation between two calls
-	opSpend          // within a call
-	opPost           // a receive is posted, which does not wait until the processor is free
+	opSpend          // computation within a call
+	opPost           // post of a receive, which does not wait for a free processor
 )
 
 // duty is what a processor has to do, and what it does next.
 type duty struct {
-	dueTime int64 // the next thing to happen here
-	opTime  int64 // how long the operation of the processor takes, or when it comes
+	dueTime int64 // when the next thing happens
+	opTime  int64 // how long the operation takes, or when it happens
 	dueSeq  uint32
 	opSeq   uint32
 	out     messageList // to send
-	arrived messageList // that are there
-	flight  messageList // in progress, by time
+	arrived messageList // arrived
+	flight  messageList // in progress, ordered by time
 
 	due       dueKind
 	op        opKind
 	opMessage uint32
 }
 
-// messageList is a list of messages by their links; 0 is none.
+// messageList is a list of messages, linked by message.link; 0 is none.
 type messageList struct{ head, tail uint32 }
 
 func (r *matching) push(l *messageList, m uint32) {
@@ -375,7 +375,7 @@ func (r *matching) pop(l *messageList) uint32 {
 	return m
 }
 
-// operate puts an operation before the processor; the process goes on when it has begun.
+// operate gives the processor an operation. The process continues after it has begun.
 func (d *duty) operate(kind opKind, time int64, seq uint32) {
 	d.op, d.opTime, d.opSeq = kind, time, seq
 }
@@ -409,10 +409,10 @@ func (r *traffic) nextDue(p *eventProc) dueKind {
 	return what
 }
 
-// poke puts a process into the queue again if something comes up there earlier than what was next.
+// poke adds an event for a process if something happens there earlier than its next event.
 func (r *traffic) poke(id uint32) {
 	if id == r.current {
-		return // which is put in again anyway
+		return // it is added anyway
 	}
 	p := &r.procs[id]
 	what, time, seq := p.due, p.dueTime, p.dueSeq
@@ -422,7 +422,7 @@ func (r *traffic) poke(id uint32) {
 	r.queue.push(newEvent(p.dueTime, p.dueSeq, turnEvent, id))
 }
 
-// transmit sends the first message that a process is to send.
+// transmit sends the first message that waits to be sent.
 func (r *traffic) transmit(p *eventProc, id uint32) {
 	m := r.pop(&p.out)
 	x := &r.messages[m]
@@ -445,7 +445,7 @@ func (r *traffic) transmit(p *eventProc, id uint32) {
 	r.requested(m)
 }
 
-// deliver puts a message on the way to its process.
+// deliver adds a message to those in progress to its destination.
 func (r *traffic) deliver(m uint32) {
 	x := &r.messages[m]
 	x.seq = r.queue.number()
@@ -464,7 +464,7 @@ func (r *traffic) deliver(m uint32) {
 	}
 }
 
-// late handles a message that was sent after others which arrive later.
+// late handles the arrival of a message that was sent after others which arrive later.
 func (r *traffic) late(m uint32) {
 	x := &r.messages[m]
 	p := &r.procs[x.dst]
@@ -514,7 +514,7 @@ func (r *traffic) requested(m uint32) {
 	}
 }
 
-// start lets the data of a rendezvous go, as soon as its answer is back.
+// start sends the data of a rendezvous as soon as its answer has arrived.
 func (r *traffic) start(m uint32) {
 	x := &r.messages[m]
 	answer := max(x.posted, x.time) + r.code.network.Handshake(r.origins[x.chain].lat)
@@ -525,7 +525,7 @@ func (r *traffic) start(m uint32) {
 	r.startAt(m, max(answer, x.busy))
 }
 
-// startAt lets the data of a rendezvous go.
+// startAt sends the data of a rendezvous.
 func (r *traffic) startAt(m uint32, d int64) {
 	x := &r.messages[m]
 	k, from := &r.costs.List[x.cost], &r.origins[x.chain]
@@ -551,7 +551,7 @@ func (r *traffic) startAt(m uint32, d int64) {
 	}
 }
 
-// release ends a rendezvous without an answer for its sender, once the message is taken and the receive posted.
+// release completes a rendezvous without an answer for its sender, when the message has arrived and its receive is posted.
 func (r *traffic) release(m uint32) {
 	x := &r.messages[m]
 	if x.flags&(isRendezvous|isFree|isPosted|hasArrived) != isRendezvous|isPosted|hasArrived || x.flags&isRequested != 0 {
@@ -563,7 +563,7 @@ func (r *traffic) release(m uint32) {
 	r.isOver(m, src)
 }
 
-// freed ends a rendezvous for its sender.
+// freed completes a rendezvous for its sender.
 func (r *traffic) freed(m uint32) {
 	x := &r.messages[m]
 	src := r.origins[x.chain].src

@@ -76,7 +76,7 @@ static void sampled(int number, siginfo_t *info, void *context)
 	struct stream *s = cr_mine;
 	static const struct itimerspec none;
 	int traps = number == SIGTRAP, error = errno;
-	if (traps && info->si_code != TRAP_PERF) /* the program's own; its handler may change SIGTRAP, which ends the counter's */
+	if (traps && info->si_code != TRAP_PERF) /* not the counter's: pass it on */
 		before.sa_sigaction(number, info, context);
 	if (info->si_code != (traps ? TRAP_PERF : SI_TIMER))
 		return;

@@ -49,7 +49,7 @@ struct stream {
 	struct {
 		uint32_t lock, order;
 	} held[16];    /* locks that the thread holds */
-	uint64_t gave; /* when it last released a lock that others wait for, without having waited for it itself */
+	uint64_t gave; /* when it last released a lock that others wait for and whose acquisition is not recorded */
 	int member;      /* bit 0: in OpenMP teams; bit 1: a POSIX thread or creator of one */
 	uint64_t began;  /* number of the POSIX thread, or 0 */
 	int began_as;    /* the kernel's number of that POSIX thread */

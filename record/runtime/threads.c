@@ -88,7 +88,7 @@ HIDDEN void cr_region_end(void)
 	if (!opened.depth)
 		return;
 	unsigned top = opened.depth - 1;
-	if (top < REGIONS && opened.regions[top] & CONSTRUCT) /* the construct that encloses it has begun later */
+	if (top < REGIONS && opened.regions[top] & CONSTRUCT) /* the innermost open one is a construct: the region began outside of it */
 		return;
 	int free = cr.parted && usable();
 	if (top >= REGIONS || !opened.regions[top] || !cr_recording()) {

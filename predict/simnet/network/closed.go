@@ -5,28 +5,28 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// closedLink is what a closed form needs to know of the network.
+// closedLink has the parameters of closed forms.
 type closedLink struct {
 	link    *Link
 	latency int64
 	gamma   Rate
 }
 
-// hop returns the time from the start of a send of n bytes to the end of its receive, on an idle network.
+// hop returns the time from the start of a send of n bytes to the end of its receive on an idle network.
 func (c *closedLink) hop(n uint64) int64 {
 	wire, over := c.link.Wire(n)
 	t := AddTime(AddTime(c.link.SendOver, over), c.latency)
 	return AddTime(AddTime(t, wire), AddTime(c.link.RecvOver, over))
 }
 
-// spacing returns the time between the starts of two sends of n bytes of one process.
+// spacing returns the time between the starts of two sends of n bytes by one process.
 func (c *closedLink) spacing(n uint64) int64 {
 	wire, over := c.link.Wire(n)
 	return max(AddTime(c.link.SendOver, over), AddTime(c.link.Gap, wire))
 }
 
-// Closed returns how long an algorithm takes on the ranks of a communicator by its closed form, where one puts in and gets at most
-// so many bytes, and how long a process that waits for nobody is busy with those that it puts in. Times that do not fit are Never.
+// Closed returns the time of an algorithm on a communicator by its closed form, for ranks that contribute and get at most most bytes. over
+// is how long a process that does not wait for others is busy to send put bytes. Times that do not fit are Never.
 func (n *Network) Closed(alg Scheme, c *program.Comm, most, put uint64) (time, over int64) {
 	link := n.closedLink(c)
 	own, err := link.link.cost(put, n.Policy)
@@ -36,10 +36,10 @@ func (n *Network) Closed(alg Scheme, c *program.Comm, most, put uint64) (time, o
 	return closedForm(alg, c.Size, most, &link), own.Send
 }
 
-// closedForm returns how long an algorithm takes from the moment all ranks are there until the last leaves, on an idle
-// network of one class; exact for powers of two under the policy DMA where sends are apart by hops, else an estimate. For
-// other sizes the surplus ranks cost two hops more. bytes is the size of the vector, or of one part. Times that do not fit
-// come out as Never. It costs O(log size).
+// closedForm returns the time of an algorithm from the moment when all ranks have entered until the last one leaves, on an idle network
+// with one class of links. It is exact for powers of two with the policy DMA if a process's sends are at least a hop apart; else it is an
+// estimate. With other sizes the surplus ranks cost two more hops. bytes is the size of the vector, or of one part. Times that do not fit
+// are Never. It takes O(log size).
 func closedForm(alg Scheme, size uint32, bytes uint64, c *closedLink) int64 {
 	if size < 2 {
 		return 0
@@ -99,7 +99,7 @@ func (c *closedLink) halves(s *Schedule, b uint64, reduce bool) int64 {
 	return t
 }
 
-// doubled returns the time of messages of 1, 2, 4, ... parts, all parts but one in all.
+// doubled returns the time of messages of 1, 2, 4, ... parts, size-1 parts in total.
 func (c *closedLink) doubled(size uint32, b uint64) int64 {
 	t := int64(0)
 	for d := uint64(1); d < uint64(size); d *= 2 {
@@ -108,7 +108,7 @@ func (c *closedLink) doubled(size uint32, b uint64) int64 {
 	return t
 }
 
-// fold returns what the ranks beyond a power of two cost.
+// fold returns the additional time for the ranks beyond a power of two.
 func (c *closedLink) fold(s *Schedule, in, out uint64, back bool) int64 {
 	if s.surp == 0 {
 		return 0
@@ -128,8 +128,8 @@ func ceilShare(b uint64, n uint32) uint64 {
 	return q
 }
 
-// closedLink returns the parameters of the widest class of links that a communicator spans, with the latency of rank 0 to
-// the farthest of the ranks at distances 1, 2, 4, ...
+// closedLink returns the parameters of the widest class of links between a communicator's ranks. Its latency is the greatest from rank 0 to
+// ranks 1, 2, 4, ...
 func (n *Network) closedLink(c *program.Comm) closedLink {
 	far := closedLink{link: &n.Links[LinkSelf], gamma: n.Gamma}
 	if c.Size == 0 {

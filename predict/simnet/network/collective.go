@@ -7,34 +7,32 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// Nobody is the partner of a half of a step that is not there.
+// Nobody means that half of a step is missing.
 const Nobody = -1
 
-// Step is one step of a rank in a collective operation: MPI_Sendrecv, or one half of it. Both are posted, the send is eager
-// at any size, and when the message is there the process combines Reduce bytes with its own. A message has the size its
-// sender gives it.
+// Step is one step of a rank in a collective operation: MPI_Sendrecv, or half of it. Both halves are posted; the send is eager at any size.
+// After the message has arrived the process combines Reduce bytes with its own. The sender determines the size of a message.
 type Step struct {
-	To, From int32 // ranks of the communicator, or nobody
+	To, From int32 // ranks of the communicator, or Nobody
 	Send     uint64
 	Reduce   uint64
 }
 
-// Progress is how far a rank is in a collective operation. The zero value is the beginning.
+// Progress is the progress of a rank in a collective operation. The zero value is the begin.
 type Progress struct {
 	Next uint32 // number of the next step
-	Last uint64 // bytes of the message received last
+	Last uint64 // bytes of the last message received
 	Sum  uint64 // bytes received so far
 }
 
-// Received notes that the message of a step came, and how large it is.
+// Received notes the size of the message that a step received.
 func (p *Progress) Received(n uint64) {
 	p.Last = n
 	p.Sum = addSat(p.Sum, n)
 }
 
-// Schedule is a collective operation as one rank performs it: so many steps, computed when asked for. On every channel the
-// messages come in the order in which their sender's steps send them. A schedule is a value that its arguments determine,
-// so it need not be kept while a rank waits.
+// Schedule is the sequence of steps of one rank in a collective operation. Steps are computed on demand. On every channel, messages arrive
+// in the order of their sender's steps. A schedule depends only on the arguments of NewSchedule, so it need not be kept while a rank waits.
 type Schedule struct {
 	alg        Scheme
 	size       uint32
@@ -42,16 +40,16 @@ type Schedule struct {
 	virtual    uint32 // rank relative to the root
 	root       uint32
 	Steps      uint32 // of this rank
-	pow, surp  uint32 // largest power of two not above size, and the ranks above it
+	pow, surp  uint32 // largest power of two up to size; ranks beyond it
 	log        uint32 // pow = 1 << log
 	levels     uint32 // least l with 1<<l >= size
-	bytes, got uint64 // what the rank puts in and gets, of an operation with parts for each one part
+	bytes, got uint64 // bytes contributed and received; of one part if there is one for each rank
 }
 
-// At returns step p.Next, which is below steps. It costs O(1).
+// At returns step p.Next, which must be less than Steps. It takes O(1).
 func (s *Schedule) At(p *Progress) Step { return algorithms[s.alg].step(s, p.Next, p) }
 
-// NewSchedule makes the schedule of one rank. A root outside the communicator counts as rank 0.
+// NewSchedule returns the schedule of one rank. A root outside of the communicator counts as rank 0.
 func NewSchedule(alg Scheme, size, rank, root uint32, bytes, got uint64) Schedule {
 	if root >= size || !alg.Kind().Rooted() {
 		root = 0
@@ -71,7 +69,7 @@ func NewSchedule(alg Scheme, size, rank, root uint32, bytes, got uint64) Schedul
 	return s
 }
 
-// Scheme is a way to perform a kind of collective operation.
+// Scheme is an algorithm for a kind of collective operation.
 type Scheme uint8
 
 const (
@@ -99,8 +97,7 @@ const (
 	NumSchemes
 )
 
-// algorithms describes each algorithm: the operation, the name in platform files, the number of steps of a rank (of at
-// least two), and its i-th step.
+// algorithms describes each algorithm: kind, name in platform files, number of steps of a rank (size is at least 2), and step i.
 var algorithms = [NumSchemes]struct {
 	kind  program.CollKind
 	name  string
@@ -130,20 +127,19 @@ var algorithms = [NumSchemes]struct {
 	scanDoubling:          {program.Scan, "recursive-doubling", levelSteps, scanStep},
 }
 
-// Kind returns the operation that the algorithm performs.
+// Kind returns the kind of operation that the algorithm performs.
 func (a Scheme) Kind() program.CollKind { return algorithms[a].kind }
 
 // String returns the name in platform files.
 func (a Scheme) String() string { return algorithms[a].name }
 
-// Algorithm is the way to perform operations of at most Max bytes.
+// Algorithm is an algorithm for operations of at most Max bytes.
 type Algorithm struct {
 	Max uint64
 	Scheme
 }
 
-// defaults are the choices of a network that has none of its own; the switch points are the classic ones of MPICH
-// (Thakur, Rabenseifner, Gropp 2005).
+// defaults are the algorithms of a network that does not choose. The sizes are those of MPICH (Thakur, Rabenseifner, Gropp 2005).
 var defaults = Selection{
 	program.Barrier:       {{AnySize, BarrierDissemination}},
 	program.Bcast:         {{12<<10 - 1, BcastBinomial}, {AnySize, bcastScatterRing}},
@@ -159,10 +155,10 @@ var defaults = Selection{
 
 const AnySize = 1<<64 - 1
 
-// Selection is the algorithms of each kind, by size.
+// Selection has the algorithms of each kind, ordered by size.
 type Selection [program.NumCollKinds][]Algorithm
 
-// Schemes returns those of a kind.
+// Schemes returns the algorithms for a kind.
 func Schemes(kind program.CollKind) (list []Scheme) {
 	for i, a := range algorithms {
 		if a.kind == kind {
@@ -172,10 +168,9 @@ func Schemes(kind program.CollKind) (list []Scheme) {
 	return list
 }
 
-// Pick returns the algorithm of a collective operation on size ranks. All ranks must come to the same: the size in bytes is
-// the one they agree about. It is that of the whole vector for reductions and broadcasts, of all parts together for
-// gathers to all and reductions with scattered results, and of one part for the others. With Varying parts no two ranks need
-// know the same, so there the algorithm is one that does not depend on sizes.
+// Pick returns the algorithm of a collective operation on size ranks. All ranks must choose the same one, so they use a size that they all
+// know: the whole vector for reductions and broadcasts, all parts together for allgather and reduce-scatter, one part for the others. With
+// Varying parts they know no common size, so the algorithm does not depend on it.
 func (s *Selection) Pick(a *program.Action, size uint32) Scheme {
 	if a.Flags&program.Varying != 0 {
 		switch a.Coll {
@@ -203,7 +198,7 @@ func (s *Selection) Pick(a *program.Action, size uint32) Scheme {
 	return s.bySize(a.Coll, n).Fit(size)
 }
 
-// bySize returns the algorithm of the first choice that n fits into, else of the last.
+// bySize returns the first algorithm whose Max is at least n, else the last one.
 func (s *Selection) bySize(kind program.CollKind, n uint64) Scheme {
 	own := s[kind]
 	if len(own) == 0 {
@@ -217,7 +212,7 @@ func (s *Selection) bySize(kind program.CollKind, n uint64) Scheme {
 	return own[len(own)-1].Scheme
 }
 
-// Fit replaces an algorithm that does not work, or does not pay, for that many ranks.
+// Fit replaces an algorithm that does not work, or is slow, for this many ranks.
 func (alg Scheme) Fit(size uint32) Scheme {
 	switch {
 	case alg == AllgatherDoubling && size&(size-1) != 0:
@@ -228,7 +223,7 @@ func (alg Scheme) Fit(size uint32) Scheme {
 	return alg
 }
 
-// addSat stops at the largest number: times of so many bytes are refused where they are added up.
+// addSat is a + b, at most AnySize. Times for so many bytes are refused later.
 func addSat(a, b uint64) uint64 {
 	s, carry := bits.Add64(a, b, 0)
 	if carry != 0 {
@@ -237,7 +232,7 @@ func addSat(a, b uint64) uint64 {
 	return s
 }
 
-// share returns floor(b*i/n) for i <= n: where part i of n nearly equal parts of b bytes begins.
+// share returns floor(b*i/n) for i <= n: the begin of part i of n nearly equal parts of b bytes.
 func share(b uint64, i, n uint32) uint64 {
 	q, _ := exact.MulDiv(b, uint64(i), uint64(n))
 	return q

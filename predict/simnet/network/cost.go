@@ -8,14 +8,14 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// Longest is the limit of any single time that the network or a message costs: a clock plus three of them does not wrap
-// around, so an overflow is negative.
+// Longest is the limit of any single time of the network or a message. A clock plus three of them overflows at most to a negative value,
+// which is how an overflow is noticed.
 const Longest = 1 << 60
 
-// Never is a time after all times.
+// Never is later than all times.
 const Never = math.MaxInt64
 
-// AddTime and mulTime stop at Never; their arguments are not negative.
+// AddTime and MulTime return at most Never. Their arguments must not be negative.
 func AddTime(a, b int64) int64 {
 	if a > Never-b {
 		return Never
@@ -32,22 +32,22 @@ func MulTime(n, t int64) int64 {
 
 // Cost is what a message of a size costs on a class of links, in picoseconds.
 type Cost struct {
-	Send int64 // overhead of the processor that sends
-	// The receiver's processor is busy for take, from land after the arrival of the first byte on: after the bytes under the
-	// policy DMA, else with them.
+	Send int64 // overhead of the sender's processor
+	// The receiver's processor is busy for take, from land after the arrival of the first byte on: with the policy DMA after all bytes have
+	// arrived, else while they arrive.
 	land, take int64
-	Wire       int64 // of the bytes after the first
-	Busy       int64 // of the network interface: the gap and the bytes
+	Wire       int64 // transfer of the bytes after the first
+	Busy       int64 // occupation of the network interface: gap and bytes
 	Eager      bool
 }
 
-// Costs is the costs of messages by size and class: NumLinkClasses entries for a size.
+// Costs has the costs of messages by size and class: NumLinkClasses entries for each size.
 type Costs struct {
 	network *Network
 	List    []Cost
 	sizes   []uint64
-	known   map[uint64]uint32 // the first entry of each size
-	recent  [256]recentCost   // the sizes of a schedule are few
+	known   map[uint64]uint32 // first entry of each size
+	recent  [256]recentCost   // a program has few sizes
 }
 
 // NewCosts returns an empty table.
@@ -55,20 +55,20 @@ func NewCosts(n *Network) Costs {
 	return Costs{network: n, known: map[uint64]uint32{}}
 }
 
-// Grown returns a table that begins with the same entries and adds others to a copy of them.
+// Grown returns a copy of the table to which entries can be added.
 func (t *Costs) Grown() Costs {
 	own := NewCosts(t.network)
 	own.List, own.sizes = slices.Clip(t.List), slices.Clip(t.sizes)
 	return own
 }
 
-// recentCost is a size that was asked for, and the number after its first entry; 0 is none.
+// recentCost is a size that was asked for, and the index of its first entry + 1; 0: none.
 type recentCost struct {
 	bytes uint64
 	after uint32
 }
 
-// At returns the first entry of a size.
+// At returns the index of the first entry of a size. It adds the size if it is new.
 func (t *Costs) At(bytes uint64) (uint32, error) {
 	e := &t.recent[(bytes*31+bytes>>8)%uint64(len(t.recent))]
 	if e.after > 0 && e.bytes == bytes {
@@ -95,7 +95,7 @@ func (t *Costs) At(bytes uint64) (uint32, error) {
 // Size returns the bytes of an entry.
 func (t *Costs) Size(entry uint32) uint64 { return t.sizes[entry/uint32(NumLinkClasses)] }
 
-// cost returns what a message costs, which must be within the limit.
+// cost returns the cost of a message, or an error if a time is above Longest.
 func (l *Link) cost(bytes uint64, policy Policy) (x Cost, err error) {
 	wire, over := l.Wire(bytes)
 	x = Cost{Wire: wire, Eager: bytes <= l.Eager}
@@ -111,13 +111,13 @@ func (l *Link) cost(bytes uint64, policy Policy) (x Cost, err error) {
 	return x, err
 }
 
-// Receive takes a message that arrives at a, and returns the clocks of the processor and of the interface after it.
+// Receive returns the clocks of the receiver's processor and interface after it has taken a message that arrives at a.
 func (x *Cost) Receive(cpu, rx, a int64) (int64, int64) {
 	a = max(a, rx)
 	return max(cpu, a+x.land) + x.take, a + x.Busy
 }
 
-// CheckedLatency returns the latency between two processes, within the limit.
+// CheckedLatency returns the latency between two processes, or an error if it is above Longest.
 func (n *Network) CheckedLatency(src, dst uint32) (int64, error) {
 	lat := n.Latency(src, dst)
 	if lat < 0 || lat > Longest {
@@ -126,7 +126,7 @@ func (n *Network) CheckedLatency(src, dst uint32) (int64, error) {
 	return lat, nil
 }
 
-// Handshake returns the latency of the request and of the answer of a rendezvous on a channel.
+// Handshake returns the latency of the answer, and of the data, of a rendezvous on a channel with latency lat.
 func (n *Network) Handshake(lat int64) int64 {
 	if n.NoRendezvousLatency {
 		return 0
@@ -134,14 +134,14 @@ func (n *Network) Handshake(lat int64) int64 {
 	return lat
 }
 
-// FileTime returns what a file operation of one of some processes takes. All processes share the file system.
+// FileTime returns the time of a file operation of one process if processes processes share the file system.
 func (n *Network) FileTime(bytes, processes uint64) int64 {
 	f := &n.Files
 	all := f.Total.Of(exact.MulSat(bytes, processes))
 	return AddTime(f.Open, max(f.Client.Of(bytes), all))
 }
 
-// Reduction returns how long a process takes to combine bytes with its own.
+// Reduction returns the time to combine bytes with a process's own.
 func (n *Network) Reduction(bytes uint64) (int64, error) {
 	t := n.Gamma.Of(bytes)
 	if t > Longest {

@@ -2,19 +2,18 @@ package network
 
 import "fmt"
 
-// FatTreeNet is an extended generalized fat tree (Öhring, Ibel, Das, Kumar 1995): a switch of level l has down[l-1] children,
-// and what is on level l, nodes on level 0, has up[l] parents. The way up from a node is chosen by the destination alone
-// (D-mod-k; Zahavi 2012): all messages to a node come down the same way.
+// FatTreeNet is an extended generalized fat tree (Öhring, Ibel, Das, Kumar 1995): a switch of level l has down[l-1] children; a vertex of
+// level l (nodes are level 0) has up[l] parents. The upward path depends only on the destination (D-mod-k; Zahavi 2012), so all messages to
+// a node come down the same path.
 type FatTreeNet struct {
 	down, up []uint32
 	below    []uint64 // nodes below a switch of each level
-	wide     []uint64 // product of up before each level
+	wide     []uint64 // product of up for the levels below
 	first    []uint64 // number of the first link between each level and the next
 	links    uint64
 }
 
-// NewFatTree returns a fat tree of len(down) levels of switches; up has as many numbers, the first of nodes. Each is at
-// least 1.
+// NewFatTree returns a fat tree with len(down) levels of switches. up has as many numbers, that of nodes first. All are at least 1.
 func NewFatTree(down, up []uint32) (*FatTreeNet, error) {
 	bad := fmt.Errorf("simnet: a fat tree with children %d and parents %d: as many of both, each at least 1, at most 2^30 links in all",
 		down, up)
@@ -45,13 +44,13 @@ func NewFatTree(down, up []uint32) (*FatTreeNet, error) {
 	return t, nil
 }
 
-// Nodes returns how many nodes there are places for.
+// Nodes returns the number of nodes.
 func (t *FatTreeNet) Nodes() uint64 {
 	h := len(t.down) - 1
 	return t.below[h] * uint64(t.down[h])
 }
 
-// Links returns the number of links between switches, one for each direction.
+// Links returns the number of links, one for each direction.
 func (t *FatTreeNet) Links() int { return int(t.links) }
 
 // top returns the level of the lowest switches above both nodes, at least 1.
@@ -78,10 +77,10 @@ func (t *FatTreeNet) Route(dst []uint32, a, b uint32) []uint32 {
 	return dst
 }
 
-// edge returns the upward link between level l and the next above a node, on the way to another one. The downward link is
-// the next number. A switch is known by the place of its nodes and by which parent was taken on each level below.
+// edge returns the upward link between level l and the next one, above a node, on the path to another node. The downward link has the next
+// number. The place of its nodes, and the parents that were taken on lower levels, identify a switch.
 func (t *FatTreeNet) edge(l int, node, to uint32) uint64 {
-	taken := uint64(to) % t.wide[l] // the digits of the destination in the bases up[0], up[1], ...
+	taken := uint64(to) % t.wide[l] // digits of the destination in the bases up[0], up[1], ...
 	parent := uint64(to) / t.wide[l] % uint64(t.up[l])
 	vertex := uint64(node)/t.below[l]*t.wide[l] + taken
 	return t.first[l] + 2*(vertex*uint64(t.up[l])+parent)

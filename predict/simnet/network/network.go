@@ -1,13 +1,13 @@
-// Package network is a network as the simulator sees it: what a message costs by its size and how far it goes (LogGPS), the
-// ways that it takes through a topology, and the messages that collective operations are made of.
+// Package network is the network of a simulation: what a message costs by size and distance (LogGPS), its route through a topology, and the
+// messages that collective operations consist of.
 //
 //	Network -> Costs                 of messages, by size and class of link (cost.go)
 //	Network -> Topology.Route        fat trees, tori, dragonflies
-//	Network -> Selection -> Schedule the steps of one rank in a collective operation, each computed in O(1) when asked for
-//	Network.Closed                   how long a collective operation takes by its closed form
+//	Network -> Selection -> Schedule the steps of one rank in a collective operation, each computed in O(1) on demand
+//	Network.Closed                   the time of a collective operation by its closed form
 //
-// Times are integer picoseconds, rates per byte [Rate]; sums and products stop at [Never]. All values are only read while a
-// program runs, but for Costs, which belong to one goroutine.
+// Times are integer picoseconds, rates per byte are [Rate]; sums and products are at most [Never]. During a run all values are only read,
+// except for Costs, which belong to one goroutine.
 package network
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// Rate is a time per byte: picoseconds with 32 binary places.
+// Rate is a time per byte: picoseconds in fixed point with 32 fractional bits.
 type Rate uint64
 
-// Of returns the time of n bytes, rounded down. A product over 2^63 ps comes out as [Never].
+// Of returns the time of n bytes, rounded down. It returns [Never] if that is 2^63 ps or more.
 func (r Rate) Of(n uint64) int64 {
 	hi, lo := bits.Mul64(uint64(r), n)
 	if hi>>31 != 0 {
@@ -29,7 +29,7 @@ func (r Rate) Of(n uint64) int64 {
 	return int64(hi<<32 | lo>>32)
 }
 
-// LinkClass tells how far a message goes.
+// LinkClass says how far a message goes.
 type LinkClass uint8
 
 // Classes of links.
@@ -40,17 +40,17 @@ const (
 	NumLinkClasses
 )
 
-// Link holds the parameters of LogGPS (Alexandrov et al. 1995; Ino, Fujimoto, Hagihara 2001) for one class of links.
+// Link has the parameters of LogGPS (Alexandrov et al. 1995; Ino, Fujimoto, Hagihara 2001) for one class of links.
 type Link struct {
 	Latency  int64  // L, ps
-	Hop      int64  // more latency for each hop, ps
+	Hop      int64  // additional latency of each hop, ps
 	SendOver int64  // o of the sender, ps
 	RecvOver int64  // o of the receiver, ps
 	Gap      int64  // g between messages, ps
-	PerByte  Rate   // G, wire
-	OverByte Rate   // O, processor
-	Eager    uint64 // S: largest message that is sent eagerly, bytes
-	// Sizes has other rates for messages up to a size, ascending; larger messages take PerByte.
+	PerByte  Rate   // G, time on the wire
+	OverByte Rate   // O, time of the processor
+	Eager    uint64 // S: largest eager message, bytes
+	// Sizes has rates for smaller messages, by ascending size; larger messages have PerByte.
 	Sizes []SizeRate
 }
 
@@ -60,7 +60,7 @@ type SizeRate struct {
 	PerByte Rate
 }
 
-// Wire returns the time on the wire of the bytes beyond the first, and the processor's overhead for them.
+// Wire returns the time on the wire of the bytes after the first, and the processor's time for them.
 func (l *Link) Wire(n uint64) (wire, over int64) {
 	b := max(n, 1) - 1
 	rate := l.PerByte
@@ -73,14 +73,14 @@ func (l *Link) Wire(n uint64) (wire, over int64) {
 	return rate.Of(b), l.OverByte.Of(b)
 }
 
-// Policy says who pays for the receipt of a message.
+// Policy says what a receive costs.
 type Policy uint8
 
 // Receive policies.
 const (
-	DMA     Policy = iota // the network writes the message to memory: the receiver pays o
-	Copy                  // the receiver copies: o and G for each byte
-	Arrival               // as Copy, but as soon as the message is there and the processor idle (LogGOPSim); event engine only
+	DMA     Policy = iota // the network writes the message to memory; the receiver needs o
+	Copy                  // the receiver copies: o, and G for each byte
+	Arrival               // as Copy, but as soon as the message has arrived and the processor is idle (LogGOPSim); event engine only
 )
 
 // Contention says what messages share.
@@ -90,31 +90,31 @@ type Contention uint8
 const (
 	NoContention   Contention = iota // nothing: dataflow engine
 	NICContention                    // the network interfaces of a node: event engine
-	LinkContention                   // and the links of the topology: event engine
+	LinkContention                   // also the links of the topology: event engine
 )
 
-// Topology knows the ways between nodes.
+// Topology has the routes between nodes.
 type Topology interface {
-	// Hops returns the number of links between two nodes' switches.
+	// Hops returns the number of links between the switches of two nodes.
 	Hops(a, b uint32) int
-	// Route appends the links of the way from a to b to dst, as numbers below Links.
+	// Route appends the links of the route from a to b to dst, as numbers below Links.
 	Route(dst []uint32, a, b uint32) []uint32
 	Links() int
-	// Nodes is how many nodes there are places for.
+	// Nodes returns the number of nodes.
 	Nodes() uint64
 }
 
-// Network is a machine as the simulator sees it.
+// Network is the machine of a simulation.
 type Network struct {
 	Links      [NumLinkClasses]Link
 	Policy     Policy
 	Contention Contention
-	// NoRendezvousLatency leaves the latency of the answer out of a rendezvous, as LogGOPSim does.
+	// NoRendezvousLatency counts one latency for a rendezvous instead of three (request, answer, data), as LogGOPSim does.
 	NoRendezvousLatency bool
 
 	Nodes uint32   // number of nodes
 	Node  []uint32 // node of each process; nil: process / RanksPerNode
-	// RanksPerNode is the number of processes of a node where Node is nil, at least 1.
+	// RanksPerNode is the number of processes of a node if Node is nil, at least 1.
 	RanksPerNode uint32
 	NICs         uint32   // of each node, at least 1
 	Topology     Topology // nil: flat, no hops
@@ -122,8 +122,8 @@ type Network struct {
 	// LinkRate is the time per byte of a link of the topology, with LinkContention.
 	LinkRate Rate
 
-	Gamma Rate // reduction, per byte
-	// Collectives are the algorithms of each kind by size; nil: the defaults.
+	Gamma Rate // time of a reduction
+	// Collectives are the algorithms of each kind by size; kinds without any have the defaults.
 	Collectives Selection
 	// ModelCollectives computes collectives by closed forms instead of steps.
 	ModelCollectives bool
@@ -131,9 +131,9 @@ type Network struct {
 	Files FileSystem
 }
 
-// FileSystem is shared by all processes: each gets its part of the total.
+// FileSystem is shared by all processes equally.
 type FileSystem struct {
-	Open   int64 // of an operation, ps
+	Open   int64 // time of an operation, ps
 	Client Rate  // of one process
 	Total  Rate  // of all processes together; 0: no limit
 }
@@ -157,7 +157,7 @@ func (n *Network) Class(a, b uint32) LinkClass {
 	return LinkNet
 }
 
-// Latency returns L from process a to b, hops included.
+// Latency returns L from process a to b, including hops.
 func (n *Network) Latency(a, b uint32) int64 {
 	c := n.Class(a, b)
 	l := &n.Links[c]
@@ -167,7 +167,7 @@ func (n *Network) Latency(a, b uint32) int64 {
 	return l.Latency + l.Hop*int64(n.Topology.Hops(n.NodeOf(a), n.NodeOf(b)))
 }
 
-// Check reports whether a network has a place for all processes and no negative or endless times.
+// Check returns an error if a network lacks places for processes, or has negative or too long times.
 func (n *Network) Check(processes int) error {
 	if n.Node != nil && len(n.Node) < processes {
 		return program.Errorf("the network has places for %d of %d processes", len(n.Node), processes)
@@ -179,7 +179,7 @@ func (n *Network) Check(processes int) error {
 				return program.Errorf("a time of the network is %d ps", t)
 			}
 		}
-		if n.Topology != nil && l.Hop > Longest/int64(max(n.Topology.Links(), 1)) { // no way has more hops than there are links
+		if n.Topology != nil && l.Hop > Longest/int64(max(n.Topology.Links(), 1)) { // no route has more hops than there are links
 			return program.Errorf("a hop of %d links takes %d ps", n.Topology.Links(), l.Hop)
 		}
 	}
@@ -194,8 +194,7 @@ func (n *Network) Check(processes int) error {
 	return nil
 }
 
-// Interfaces returns the number of the interface of each process, and how many there are: those of a node go to its processes
-// in turns.
+// Interfaces returns the interface of each process, and their number. The interfaces of a node are assigned to its processes in turn.
 func (n *Network) Interfaces(processes int) (of []uint32, count int) {
 	members := map[uint32]uint32{}
 	taken := map[[2]uint32]uint32{} // by node and number
@@ -214,7 +213,7 @@ func (n *Network) Interfaces(processes int) (of []uint32, count int) {
 	return of, len(taken)
 }
 
-// CheckPlaces reports whether the topology has a place for the node of each process.
+// CheckPlaces returns an error if the topology has no place for the node of a process.
 func (n *Network) CheckPlaces(processes int) error {
 	for i := range processes {
 		if node := n.NodeOf(uint32(i)); uint64(node) >= n.Topology.Nodes() {

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/exact"
 )
 
-// Steps that all ranks do alike: with the rank at a distance that doubles, or with each other rank in turn.
+// Steps that are the same for all ranks: with ranks at distances 1, 2, 4, ..., or with each other rank in turn.
 
 func levelSteps(s *Schedule) uint32 { return s.levels }
 
@@ -34,7 +34,7 @@ func gatherDoublingStep(s *Schedule, i uint32, p *Progress) Step {
 	return Step{To: peer, From: peer, Send: addSat(s.bytes, p.Sum)}
 }
 
-// gatherBruckStep sends the first parts of what the rank has; the last step does not need all of them (Bruck et al. 1997).
+// gatherBruckStep sends the first parts that the rank has; the last step needs only some of them (Bruck et al. 1997).
 func gatherBruckStep(s *Schedule, i uint32, p *Progress) Step {
 	d := uint32(1) << i
 	return Step{To: int32(s.before(s.rank, d)), From: int32(s.around(s.rank, d)), Send: share(addSat(s.bytes, p.Sum), min(d, s.size-d), d)}
@@ -48,7 +48,7 @@ func gatherRingStep(s *Schedule, i uint32, p *Progress) Step {
 	return Step{To: int32(s.around(s.rank, 1)), From: int32(s.before(s.rank, 1)), Send: send}
 }
 
-// alltoallBruckStep passes on the parts whose distance has bit i.
+// alltoallBruckStep sends the parts whose distance has bit i set.
 func alltoallBruckStep(s *Schedule, i uint32, _ *Progress) Step {
 	d := uint32(1) << i
 	n := uint64(s.size>>(i+1))<<i + uint64(s.size&(2*d-1)) - min(uint64(s.size&(2*d-1)), uint64(d))
@@ -67,7 +67,7 @@ func pairwiseReduceStep(s *Schedule, i uint32, _ *Progress) Step {
 	return Step{To: int32(s.around(s.rank, i+1)), From: int32(s.before(s.rank, i+1)), Send: s.bytes, Reduce: s.bytes}
 }
 
-// A reduction in a ring: first each part goes around and is reduced, then it goes around once more (Patarasuk, Yuan 2009).
+// Reduction in a ring: each part travels around and is reduced, then travels around once more (Patarasuk, Yuan 2009).
 
 func ringReduceSteps(s *Schedule) uint32 { return 2 * (s.size - 1) }
 
@@ -81,11 +81,11 @@ func ringReduceStep(s *Schedule, i uint32, _ *Progress) Step {
 	return st
 }
 
-// Reductions by halving and doubling on a power of two. Of the first 2*surp ranks the odd ones hand their vector to the
-// rank before and get the result from it; the others have numbers of their own (Rabenseifner 2004).
+// Reductions by halving and doubling on a power of two of ranks. Of the first 2*surp ranks, the odd ones give their vector to the previous
+// rank and get the result from it. The other ranks are numbered from 0 (Rabenseifner 2004).
 
-// folded returns the number of a rank, how many steps it has before the main ones and after them, and whether it hands over its vector and has no
-// number.
+// folded returns the number of a rank, how many additional steps it has before and after the main ones, and whether it gives its vector
+// away and has no number.
 func (s *Schedule) folded() (number, extra uint32, gone bool) {
 	v := s.virtual
 	if v >= 2*s.surp {
@@ -102,7 +102,7 @@ func (s *Schedule) numbered(number uint32) int32 {
 	return s.peer(number + s.surp)
 }
 
-// partner returns the rank that hands its vector to this one or takes it.
+// partner returns the rank that gives its vector to this one, or gets it from this one.
 func (s *Schedule) partner() int32 { return s.peer(s.virtual ^ 1) }
 
 // foldIn returns the step before the main ones.
@@ -113,7 +113,7 @@ func (s *Schedule) foldIn(b uint64) Step {
 	return Step{To: Nobody, From: s.partner(), Reduce: b}
 }
 
-// foldOut returns the step after them.
+// foldOut returns the step after the main ones.
 func (s *Schedule) foldOut(b uint64) Step {
 	if s.virtual%2 == 1 {
 		return Step{To: Nobody, From: s.partner()}
@@ -121,8 +121,8 @@ func (s *Schedule) foldOut(b uint64) Step {
 	return Step{To: s.partner(), From: Nobody, Send: b}
 }
 
-// halve returns step k of log: the rank with number keeps the half of its range that its number is in. begin(i) is where
-// part i of pow begins.
+// halve returns step k of log: the rank with this number keeps the half of its range that contains its number. begin(i) is the begin of
+// part i of pow.
 func (s *Schedule) halve(number, k uint32, begin func(s *Schedule, i uint32) uint64) Step {
 	half := s.pow >> (k + 1)
 	low := number &^ (2*half - 1)
@@ -135,7 +135,7 @@ func (s *Schedule) halve(number, k uint32, begin func(s *Schedule, i uint32) uin
 	return Step{To: peer, From: peer, Send: begin(s, other+half) - begin(s, other), Reduce: keep}
 }
 
-// double returns step k of log, which undoes step log-1-k of halving.
+// double returns step k of log, which reverses step log-1-k of halving.
 func (s *Schedule) double(number, k uint32, begin func(s *Schedule, i uint32) uint64) Step {
 	n := uint32(1) << k
 	mine := number &^ (n - 1)
@@ -143,15 +143,15 @@ func (s *Schedule) double(number, k uint32, begin func(s *Schedule, i uint32) ui
 	return Step{To: peer, From: peer, Send: begin(s, mine+n) - begin(s, mine)}
 }
 
-// vectorPart is where part i of the power of two of the vector begins.
+// vectorPart returns the begin of part i of pow of the vector.
 func vectorPart(s *Schedule, i uint32) uint64 { return share(s.bytes, i, s.pow) }
 
-// rankPart is where the part of the rank with number i begins in the vector of all ranks' parts.
+// rankPart returns the begin of the part of the rank with number i in the vector of all ranks' parts.
 func rankPart(s *Schedule, i uint32) uint64 {
 	return exact.MulSat(s.bytes, uint64(i)+uint64(min(i, s.surp)))
 }
 
-// foldedSteps returns how many steps there are with so many main ones.
+// foldedSteps returns the number of steps with main main ones.
 func (s *Schedule) foldedSteps(main uint32) uint32 {
 	_, extra, gone := s.folded()
 	if gone {
@@ -160,8 +160,8 @@ func (s *Schedule) foldedSteps(main uint32) uint32 {
 	return main + 2*extra
 }
 
-// foldedStep returns step i with so many main ones: in bytes are handed over before them, out after them. Of a main step it is
-// how many were before and the rank's number.
+// foldedStep returns step i of a rank with steps main ones. The step before them transfers in bytes, the step after them out bytes. For a
+// main step it returns the rank's number, and in k how many main steps precede.
 func (s *Schedule) foldedStep(i, steps uint32, in, out uint64) (st Step, number, k uint32, main bool) {
 	number, extra, gone := s.folded()
 	switch k = i - extra; {
@@ -197,7 +197,7 @@ func rabenseifnerStep(s *Schedule, i uint32, _ *Progress) Step {
 	}
 }
 
-// halvingStep reduces all ranks' parts; what is left is the own part, and that of the rank that folded in.
+// halvingStep reduces all ranks' parts. The rank keeps its own part, and that of the rank that folded in.
 func halvingStep(s *Schedule, i uint32, _ *Progress) Step {
 	st, number, k, main := s.foldedStep(i, s.log, exact.MulSat(s.bytes, uint64(s.size)), s.bytes)
 	if main {
@@ -217,7 +217,7 @@ func reduceGatherSteps(s *Schedule) uint32 {
 	}
 }
 
-// reduceGatherStep halves, and gathers the parts along a binomial tree of the numbers; the root has number 0.
+// reduceGatherStep halves, then gathers the parts along a binomial tree of numbers, whose root has number 0.
 func reduceGatherStep(s *Schedule, i uint32, _ *Progress) Step {
 	number, extra, _ := s.folded()
 	if i < extra {

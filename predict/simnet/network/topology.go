@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// maxLinks is the limit of links of a topology.
+// maxLinks is the limit on the links of a topology.
 const maxLinks = 1 << 30
 
-// product multiplies; ok is false above limit.
+// product returns the product of factors; ok is false if it is above limit.
 func product(limit uint64, factors ...uint32) (p uint64, ok bool) {
 	p = 1
 	for _, f := range factors {
@@ -21,8 +21,8 @@ func product(limit uint64, factors ...uint32) (p uint64, ok bool) {
 	return p, true
 }
 
-// TorusNet is a torus of any number of dimensions. Nodes are numbered with the first dimension fastest. A message goes along one
-// dimension after the other, the shorter way around; where both are as long, upward.
+// TorusNet is a torus of any number of dimensions. Node numbers vary fastest in the first dimension. A message goes along one dimension
+// after the other, the shorter way around; if both are equally long, upward.
 type TorusNet struct {
 	dims  []uint32
 	nodes uint64
@@ -37,10 +37,10 @@ func NewTorus(dims []uint32) (*TorusNet, error) {
 	return &TorusNet{dims: dims, nodes: nodes}, nil
 }
 
-// Nodes returns how many nodes there are places for.
+// Nodes returns the number of nodes.
 func (t *TorusNet) Nodes() uint64 { return t.nodes }
 
-// Links returns the number of links: two of each node in each dimension.
+// Links returns the number of links: two for each node and dimension.
 func (t *TorusNet) Links() int { return int(t.nodes) * 2 * len(t.dims) }
 
 // way returns how far and in which direction a message goes in a dimension.
@@ -89,12 +89,12 @@ func (t *TorusNet) Route(dst []uint32, a, b uint32) []uint32 {
 	return dst
 }
 
-// DragonflyNet is a dragonfly: routers of a group are connected with each other, and each two groups by one link (Kim, Dally,
-// Scott, Abts 2008). The links of a group to those after it are dealt to its routers in order, as many to each. A message
-// takes the shortest way: to the router with the link, over it, to the router of the node.
+// DragonflyNet is a dragonfly (Kim, Dally, Scott, Abts 2008): the routers of a group are connected with each other, and any two groups by
+// one link. The links of a group to the groups after it are assigned to its routers in order, equally many to each. A message takes the
+// shortest route: to the router with the link, over it, to the router of the node.
 type DragonflyNet struct {
 	groups, routers, ports uint32
-	each                   uint32 // links to other groups of a router
+	each                   uint32 // links of a router to other groups
 }
 
 // NewDragonfly returns a dragonfly: groups of routers with ports for nodes.
@@ -109,15 +109,15 @@ func NewDragonfly(groups, routers, ports uint32) (*DragonflyNet, error) {
 	return &DragonflyNet{groups: groups, routers: routers, ports: ports, each: max((groups-1+routers-1)/routers, 1)}, nil
 }
 
-// Nodes returns how many nodes there are places for.
+// Nodes returns the number of nodes.
 func (t *DragonflyNet) Nodes() uint64 { return uint64(t.groups) * uint64(t.routers) * uint64(t.ports) }
 
-// Links returns the number of links, one for each direction: of each two routers of a group, then of each two groups.
+// Links returns the number of links, one for each direction: between routers of a group, then between groups.
 func (t *DragonflyNet) Links() int {
 	return int(t.groups*t.routers*t.routers + t.groups*t.groups)
 }
 
-// gate returns the router of a group that has the link to another.
+// gate returns the router of a group that has the link to another group.
 func (t *DragonflyNet) gate(group, other uint32) uint32 {
 	distance := other - group
 	if other < group {
@@ -150,7 +150,7 @@ func (t *DragonflyNet) Route(dst []uint32, a, b uint32) []uint32 {
 	return t.within(dst, gb, t.gate(gb, ga), rb)
 }
 
-// within appends the link of two routers of a group, if they are two.
+// within appends the link between two routers of a group, unless they are the same.
 func (t *DragonflyNet) within(dst []uint32, group, from, to uint32) []uint32 {
 	if from == to {
 		return dst

@@ -6,10 +6,9 @@ import (
 	"github.com/coppice-hpc/coppice/internal/exact"
 )
 
-// Trees: ranks relative to the root. The parent of v is v without its lowest bit; its children are v + 1, 2, 4, ... below
-// that bit.
+// Trees. Ranks are relative to the root. The parent of v is v without its lowest set bit; its children are v + 1, 2, 4, ... below that bit.
 
-// children returns how many children the rank has in the binomial tree: all are at distances 1<<k for k below it.
+// children returns the number of children in the binomial tree. They are at distances 1<<k for k below it.
 func (s *Schedule) children() uint32 {
 	k := s.levels
 	if s.virtual != 0 {
@@ -18,7 +17,7 @@ func (s *Schedule) children() uint32 {
 	return min(k, uint32(bits.Len32(s.size-1-s.virtual)))
 }
 
-// subtree returns how many ranks are in the tree below and with the rank at distance 1<<k.
+// subtree returns the number of ranks in the subtree of the rank at distance 1<<k.
 func (s *Schedule) subtree(k uint32) uint32 { return min(1<<k, s.size-s.virtual-1<<k) }
 
 // peer returns the rank of a rank relative to the root.
@@ -43,8 +42,8 @@ func treeSteps(s *Schedule) uint32 {
 	return s.children() + 1
 }
 
-// down returns what step i of a tree from the root is: receive from the parent (ok false), or send to the child at
-// distance 1<<k, the farthest first.
+// down returns step i of a tree that goes down from the root: receive from the parent (ok is false), or send to the child at distance 1<<k,
+// the farthest first.
 func (s *Schedule) down(i uint32) (k uint32, ok bool) {
 	if s.virtual != 0 {
 		if i == 0 {
@@ -81,7 +80,7 @@ func reduceStep(s *Schedule, i uint32, _ *Progress) Step {
 	return Step{To: s.parent(), From: Nobody, Send: s.bytes}
 }
 
-// gatherStep sends on what came from below with the own part.
+// gatherStep sends its own part and what its children have sent.
 func gatherStep(s *Schedule, i uint32, p *Progress) Step {
 	if i < s.children() {
 		return Step{To: Nobody, From: s.child(i)}
@@ -89,7 +88,7 @@ func gatherStep(s *Schedule, i uint32, p *Progress) Step {
 	return Step{To: s.parent(), From: Nobody, Send: addSat(s.bytes, p.Sum)}
 }
 
-// Linear algorithms: the root and each other rank in turn.
+// Linear algorithms: the root communicates with each other rank in turn.
 
 func linearSteps(s *Schedule) uint32 {
 	if s.virtual == 0 {
@@ -130,8 +129,8 @@ func linearBarrierStep(s *Schedule, i uint32, _ *Progress) Step {
 	return Step{To: peer, From: Nobody}
 }
 
-// A broadcast of a long vector: its parts are scattered along the binomial tree and gathered by all in a ring (Barnett et
-// al. 1994; van de Geijn).
+// A broadcast of a long vector: its parts are scattered along the binomial tree, then gathered by all ranks in a ring (Barnett et al. 1994;
+// van de Geijn).
 
 func scatterRingSteps(s *Schedule) uint32 { return treeSteps(s) + s.size - 1 }
 
@@ -149,7 +148,7 @@ func scatterRingStep(s *Schedule, i uint32, _ *Progress) Step {
 	return Step{To: Nobody, From: s.parent()}
 }
 
-// around and before return the rank d ranks on and back, for d up to the size.
+// around and before return the rank d ranks after and before r, for d up to size.
 func (s *Schedule) around(r, d uint32) uint32 {
 	if left := s.size - r; d >= left {
 		return d - left

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// ErrInvalid is in the chain of errors about programs that are damaged or not possible.
+// ErrInvalid is wrapped by errors about programs that are damaged or cannot be simulated.
 var ErrInvalid = errors.New("the program cannot be simulated")
 
 func Errorf(format string, args ...any) error {
 	return fmt.Errorf("simnet: %w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// Check reports whether all references of a program lead somewhere. It costs O(size of the program), sorting
-// communicators whose members do not ascend.
+// Check returns an error if a reference of the program is invalid. It takes O(size of the program), plus sorting the members of
+// communicators that are not ascending.
 func (p *Program) Check() error {
 	const limit = 1<<31 - 1
 	if len(p.Nodes) > limit || len(p.Actions) > limit || len(p.Roots) > limit || len(p.Comms) > limit {
@@ -141,7 +141,7 @@ func (p *Program) checkAction(i int) error {
 	return nil
 }
 
-// Completes is 1 for actions that wait and 0 for those before them in a call.
+// Completes is 1 for completions and 0 for posts.
 func (k ActionKind) Completes() int {
 	switch k {
 	case WaitSend, WaitRecv, ProbeRecv, WaitColl:

@@ -1,10 +1,10 @@
-// Package program is what the processes of a simulated program do: a shared structure of calls, sequences and loops, and a
-// root for each process. A call is one call of an MPI function as the trace knows it: its actions, the posts first.
+// Package program is the program of a simulation: calls, sequences and loops, which processes share, and a root for each process. A call is
+// one call of an MPI function in the trace; it consists of actions, posts first.
 //
 //	Roots[process] -> Node{Seq, Loop} -> Children -> Node{Call} -> Actions
 //
-// A child's number is below its parent's, so there are no cycles. [Program.Check] tells whether all references lead
-// somewhere; a program that passed it is only read. It takes 24 bytes a node, 40 an action, 4 a child and a process.
+// A child's id is less than its parent's, so there are no cycles. [Program.Check] checks all references. After it a program is only read.
+// Memory: 24 bytes for each node, 40 for each action, 4 for each child and process.
 package program
 
 // NodeID is the index of a node in a Program.
@@ -20,7 +20,7 @@ const (
 	Loop                 // the child Program.Children[First], Count times
 )
 
-// Node is one node of the shared structure. A child's id is below its parent's.
+// Node is a node of the shared structure. A child's id is less than its parent's.
 type Node struct {
 	Kind  NodeKind
 	First uint32
@@ -31,8 +31,8 @@ type Node struct {
 // ActionKind is what an action does.
 type ActionKind uint8
 
-// Kinds of actions. A call posts its posts in order, and then waits for all its completions at once: MPI_Send is PostSend
-// and WaitSend, MPI_Sendrecv is PostRecv, PostSend, WaitRecv, WaitSend. A file operation counts as a post.
+// Kinds of actions. A call performs its posts in order, then waits for all its completions together: MPI_Send is PostSend and WaitSend,
+// MPI_Sendrecv is PostRecv, PostSend, WaitRecv, WaitSend. A file operation is a post.
 const (
 	PostSend     ActionKind = iota // standard mode: eager up to the limit of the link, else rendezvous
 	PostSync                       // synchronous mode: rendezvous at any size
@@ -40,30 +40,30 @@ const (
 	PostRecv
 	WaitSend  // completion of a send on the channel
 	WaitRecv  // completion of a receive on the channel
-	ProbeRecv // returns when the message that the next receive on the channel gets is there
+	ProbeRecv // waits for the message that the next receive on the channel gets
 	PostColl  // enters a collective operation
 	WaitColl  // completion of the process's collective operation on the communicator
 	FileIO    // transfers Bytes to or from the file system
 )
 
-// CallFlags say more about a call.
+// CallFlags are more properties of an action.
 type CallFlags uint8
 
 // Flags of an action.
 const (
-	// Blocking marks a post whose completion is in the same call, alone: MPI_Send, MPI_Recv, MPI_Barrier and the like, but
-	// not the two halves of MPI_Sendrecv.
+	// Blocking marks a post of a call that only completes this post: MPI_Send, MPI_Recv, MPI_Barrier and the like, but not the two posts of
+	// MPI_Sendrecv.
 	Blocking CallFlags = 1 << iota
-	// Varying marks a PostColl with counts of its own for each rank (MPI_Gatherv, MPI_Alltoallv, ...): no two ranks need know
-	// the same sizes. Bytes and Recv are then means.
+	// Varying marks a PostColl with different counts for each rank (MPI_Gatherv, MPI_Alltoallv, ...), so ranks do not know a common size.
+	// Bytes and Recv are means then.
 	Varying
-	// Detached marks a post that nothing completes: completions on its channel do not count it among the open ones.
+	// Detached marks a post that no action completes. Completions on its channel do not count it as open.
 	Detached
-	// Free marks a PostColl that takes no time: who completes it leaves when the last one has come.
+	// Free marks a PostColl that takes no time: it is complete when the last process has entered.
 	Free
 )
 
-// PeerMode says how an action's partner follows from the process's own rank in the communicator.
+// PeerMode says how the partner of an action depends on the process's own rank in the communicator.
 type PeerMode uint8
 
 // Modes of a partner.
@@ -71,18 +71,18 @@ const (
 	PeerAbsolute PeerMode = iota // Peer
 	PeerRelative                 // (own rank + Peer) mod size
 	PeerXor                      // own rank xor Peer
-	// PeerTable is Program.Peers[Peer][process]: a rank in the communicator, for each process of the run. NoPeer makes
-	// the action do nothing, as MPI_PROC_NULL.
+	// PeerTable is Program.Peers[Peer][process]: a rank in the communicator for each process of the run. With NoPeer the action does
+	// nothing, as with MPI_PROC_NULL.
 	PeerTable
 )
 
-// NoPeer in a table of partners is not a partner.
+// NoPeer means that there is no partner.
 const NoPeer = -1
 
-// CollKind is a collective operation as the network sees it.
+// CollKind is a kind of collective operation.
 type CollKind uint8
 
-// Collective operations. Variants with counts of their own (v, w) are the same kind with the bytes of the process.
+// Collective operations. Variants with different counts (v, w) have the same kind, with the bytes of the process.
 const (
 	Barrier CollKind = iota
 	Bcast
@@ -97,29 +97,29 @@ const (
 	NumCollKinds
 )
 
-// Action is one step of a call. Peer, tag and communicator name a channel: (communicator, source, destination, tag);
-// the k-th send posted on it is what the k-th receive posted on it gets.
+// Action is a post or a completion of a call. Peer, tag and communicator identify a channel: (communicator, source, destination, tag). The
+// k-th send posted on it matches the k-th receive posted on it.
 type Action struct {
 	Kind  ActionKind
 	Flags CallFlags
 	Mode  PeerMode
 	Coll  CollKind
 	Comm  uint32 // index into Program.Comms
-	Peer  int32  // by Mode; of a PostColl the root as a rank of the communicator, absolute
+	Peer  int32  // depends on Mode; of a PostColl the root as rank of the communicator
 	Tag   uint32
-	// Age is, for a completion, how many older posts of the same channel and direction (of the same communicator, for a
-	// WaitColl) are still open: 0 completes the oldest. The actions of a call count one after the other: MPI_Waitall on the
-	// two oldest receives has age 0 twice.
+	// Age is, for a completion, how many older posts of the same channel and direction (for WaitColl: of the same communicator) are still
+	// open: 0 completes the oldest. Actions of a call take effect one after the other: MPI_Waitall on the two oldest receives has age 0
+	// twice.
 	Age   uint32
-	Bytes uint64 // sent or received; of a PostColl what this process puts in, for one partner where it has one part for each
-	// Recv is, of a PostColl, what the process gets, likewise.
+	Bytes uint64 // sent or received; of a PostColl contributed by this process, for one partner if it has one part for each
+	// Recv is, for a PostColl, what the process gets, in the same way.
 	Recv uint64
 }
 
-// Comm is the group of a communicator: the processes of its ranks.
+// Comm is the group of a communicator.
 type Comm struct {
 	Size    uint32
-	Members []uint32 // process of each rank; nil for the identity
+	Members []uint32 // process of each rank; nil: rank = process
 }
 
 // Process returns the process of a rank.
@@ -130,7 +130,7 @@ func (c *Comm) Process(rank uint32) uint32 {
 	return c.Members[rank]
 }
 
-// Program is what all processes do. It is read-only while it runs.
+// Program is the program of all processes. It is read-only during a run.
 type Program struct {
 	Nodes    []Node
 	Children []NodeID
@@ -140,13 +140,13 @@ type Program struct {
 	Roots    []NodeID  // of each process
 }
 
-// Rooted tells whether one rank of a kind is special.
+// Rooted reports whether an operation has a root.
 func (k CollKind) Rooted() bool { return k == Bcast || k == Reduce || k == Gather || k == Scatter }
 
-// Spreads tells whether a kind goes from the root to the others.
+// Spreads reports whether data goes from the root to the others.
 func (k CollKind) Spreads() bool { return k == Bcast || k == Scatter }
 
-// Dependence says whom a rank of a collective operation waits for under the closed forms.
+// Dependence says which ranks a rank of a collective operation waits for, in closed forms.
 type Dependence uint8
 
 const (
@@ -155,7 +155,7 @@ const (
 	OnAll
 )
 
-// DependsOn returns whose entry rank's leave depends on.
+// DependsOn returns whose entry a rank waits for.
 func (k CollKind) DependsOn(isRoot bool) Dependence {
 	switch {
 	case !k.Rooted():
@@ -171,7 +171,7 @@ func (k CollKind) DependsOn(isRoot bool) Dependence {
 	return OnNobody
 }
 
-// Events returns what an action counts: an operation, and the message of a send.
+// Events returns how many events an action counts as: an operation, and the message of a send.
 func (k ActionKind) Events() uint64 {
 	switch k {
 	case PostSend, PostSync, PostBuffered:

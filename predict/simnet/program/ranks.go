@@ -2,14 +2,14 @@ package program
 
 import "slices"
 
-// Ranks finds the ranks of processes in the communicators of a program, and the partners of actions. It takes 4 bytes a
-// member of a communicator whose members do not ascend.
+// Ranks finds ranks of processes in communicators, and partners of actions. Memory: 4 bytes for each member of communicators whose members
+// are not ascending.
 type Ranks struct {
 	program *Program
 	order   [][]uint32 // of each communicator
 }
 
-// NewRanks prepares a program that Check passed.
+// NewRanks prepares a program that has passed Check.
 func NewRanks(p *Program) Ranks {
 	r := Ranks{p, make([][]uint32, len(p.Comms))}
 	for i := range p.Comms {
@@ -18,7 +18,7 @@ func NewRanks(p *Program) Ranks {
 	return r
 }
 
-// Rank returns the rank of a process in a communicator; false where it is not a member.
+// Rank returns the rank of a process in a communicator; false if it is not a member.
 func (t *Ranks) Rank(comm, process uint32) (uint32, bool) {
 	m, order := &t.program.Comms[comm], t.order[comm]
 	switch {
@@ -37,7 +37,7 @@ func (t *Ranks) Rank(comm, process uint32) (uint32, bool) {
 	return order[i], true
 }
 
-// Partner returns the process that an action of a process with a peer of that mode leads to; ok is false where there is none.
+// Partner returns the process that is the partner of an action of a process; ok is false if there is none.
 func (t *Ranks) Partner(process, comm uint32, mode PeerMode, peer int32) (partner uint32, ok bool, err error) {
 	m := &t.program.Comms[comm]
 	own, member := t.Rank(comm, process)
@@ -65,7 +65,7 @@ func (t *Ranks) Partner(process, comm uint32, mode PeerMode, peer int32) (partne
 	return m.Process(uint32(r)), true, nil
 }
 
-// order returns the ranks sorted by process, nil where they are.
+// order returns the ranks sorted by process; nil if they are already.
 func (c *Comm) order() []uint32 {
 	if c.Members == nil || slices.IsSorted(c.Members) {
 		return nil
