@@ -77,7 +77,7 @@ func TestDiff(t *testing.T) {
 	if d.Identical || d.Rule != "time" || len(d.Worse) != 2 || len(d.Better) != 0 {
 		t.Errorf("identical %v, rule %s, worse %v, better %v", d.Identical, d.Rule, d.Worse, d.Better)
 	}
-	if text := d.Worse[0].Text; !strings.Contains(text, "0.001100 s, was 0.001000 (+10.0 %): a process spends 0.000100 s more in MPI on average") {
+	if text := d.Worse[0].Text; !strings.Contains(text, "0.00110 s, was 0.00100 (+10.0 %): a process spends 0.000100 s more in MPI on average") {
 		t.Error(text)
 	}
 	if r := d.Regions[0]; r.Time.Change.Fixed(6) != "0.000100" || r.Calls.B.Round() != 22 {

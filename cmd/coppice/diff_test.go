@@ -233,8 +233,8 @@ func TestSetupOfRuns(t *testing.T) {
 		return foundTrace(t, text)
 	}
 	a, b := run(2, 500, 200), run(2, 400, 300)
-	worse := "worse: whole program: 0.310000 s, was 0.210000 (+47.6 %)\n    a process spends 0.100000 s more in computing on average"
-	if text := must(t, "diff", a, b); !strings.Contains(text, worse) || !strings.Contains(text, "a process spends 0.100000 s less in them on average") {
+	worse := "worse: whole program: 0.310 s, was 0.210 (+47.6 %)\n    a process spends 0.100 s more in computing on average"
+	if text := must(t, "diff", a, b); !strings.Contains(text, worse) || !strings.Contains(text, "a process spends 0.100 s less in them on average") {
 		t.Error(text)
 	}
 	if text := must(t, "diff", a, b, "--init", "include"); !strings.Contains(text, "no interval got worse or better") {

@@ -130,7 +130,7 @@ func TestLawsDiff(t *testing.T) {
 			t.Errorf("%s: %q, and back %q", x.name, there, back)
 			continue
 		}
-		for _, want := range []string{"worse: whole program: ", "solve changed most: a process spends 0.003750 s more there on average", "s more, in B " + x.rank + ", which spends 0.011250 s more than the mean in solve"} {
+		for _, want := range []string{"worse: whole program: ", "solve changed most: a process spends 0.00375 s more there on average", "s more, in B " + x.rank + ", which spends 0.0113 s more than the mean in solve"} {
 			if !strings.Contains(there[0], want) {
 				t.Errorf("%s: no %q in %s", x.name, want, there[0])
 			}
@@ -142,7 +142,7 @@ func TestLawsDiff(t *testing.T) {
 	solve := func(o *analyze.Options) { o.Intervals.Intervals = []string{"region:solve"} }
 	more := slowed(2, 30) // and two steps more: 12 x 5 ms, and 12 x 1.5 ms on the slow process
 	more.steps = 12
-	want := "worse: solve: 0.078000 s, was 0.050000 (+56.0 %); a process spends 0.014500 s more in computing on average; executions: 48, was 40; the process that computes most computes 0.028000 s more, in B rank 2"
+	want := "worse: solve: 0.0780 s, was 0.0500 (+56.0 %); a process spends 0.0145 s more in computing on average; executions: 48, was 40; the process that computes most computes 0.0280 s more, in B rank 2"
 	if got := verdicts(t, foundTrace(t, slowed(0, 0).text(), solve), foundTrace(t, more.text(), solve)); len(got) != 2 || got[1] != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -165,8 +165,8 @@ func TestLawsDiff(t *testing.T) {
 	for _, x := range []struct {
 		function, want string
 	}{
-		{"resolve", "resolve (in B alone) changed most: a process spends 0.053750 s more there on average, 0.050000 s less in solve (in A alone): one may have got the name of the other; "},
-		{"assemble", "assemble changed most: a process spends 0.053750 s more there on average; "}, // into which the other was inlined
+		{"resolve", "resolve (in B alone) changed most: a process spends 0.0538 s more there on average, 0.0500 s less in solve (in A alone): one may have got the name of the other; "},
+		{"assemble", "assemble changed most: a process spends 0.0538 s more there on average; "}, // into which the other was inlined
 	} {
 		if got := verdicts(t, a, slow(func(y *stepped) { y.names[1] = x.function })); len(got) != 1 || !strings.Contains(got[0], x.want) {
 			t.Errorf("solve is %s now: no %q in %q", x.function, x.want, got)

@@ -250,9 +250,9 @@ func (d *Diff) foundText(i int, m *DiffLine) string {
 	n := &d.Intervals[i]
 	name := n.Path[len(n.Path)-1]
 	if m.kind != conditions.Time {
-		return fmt.Sprintf("%s: parallel efficiency %s, was %s", name, d.number(m.kind, m.B), d.number(m.kind, m.A))
+		return fmt.Sprintf("%s: parallel efficiency %s, was %s", name, rounded(d, m.kind, m.B), rounded(d, m.kind, m.A))
 	}
-	text := fmt.Sprintf("%s: %s %s, was %s", name, d.number(m.kind, m.B), d.unitName(), d.number(m.kind, m.A))
+	text := fmt.Sprintf("%s: %s %s, was %s", name, rounded(d, m.kind, m.B), d.unitName(), rounded(d, m.kind, m.A))
 	if m.Ratio.Known() {
 		text += fmt.Sprintf(" (%s)", signedPercent(m.Ratio.Fraction))
 	}
@@ -327,7 +327,7 @@ func (d *Diff) slowest(i int, second bool) string {
 	text := fmt.Sprintf(", in %s rank %d", "AB"[k:k+1], s.MaxP)
 	if h := x.hot; i == 0 && h.Slowest != nil {
 		above := DiffNumber{numbers.Divide(numbers.Sum(math.Round(h.Above.Value)), 1).Div(x.Resolution)}
-		text += fmt.Sprintf(", which spends %s %s more than the mean in %s", d.number(conditions.Time, above), d.unitName(), numbers.Clean(h.Slowest.Name, 60))
+		text += fmt.Sprintf(", which spends %s %s more than the mean in %s", rounded(d, conditions.Time, above), d.unitName(), numbers.Clean(h.Slowest.Name, 60))
 	}
 	return text
 }
@@ -359,7 +359,7 @@ func (d *Diff) moved(n *DiffNode, sign int) (text string) {
 func (d *Diff) moreOrLess(x *DiffLine) string {
 	size := DiffNumber{x.Change.Abs()}
 	if x.Change.Sign() < 0 {
-		return d.number(x.kind, size) + " " + d.unitName() + " less"
+		return rounded(d, x.kind, size) + " " + d.unitName() + " less"
 	}
-	return d.number(x.kind, size) + " " + d.unitName() + " more"
+	return rounded(d, x.kind, size) + " " + d.unitName() + " more"
 }

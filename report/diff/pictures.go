@@ -55,7 +55,7 @@ func (d *Diff) bars(name, caption string, list []DiffLine, longest numbers.Fract
 	var words []string
 	for i := range drawn {
 		x := &drawn[i]
-		words = append(words, numbers.Clean(x.Name, 40)+" "+d.number(x.kind, x.A)+" to "+d.number(x.kind, x.B))
+		words = append(words, numbers.Clean(x.Name, 40)+" "+rounded(d, x.kind, x.A)+" to "+rounded(d, x.kind, x.B))
 	}
 	w.Open(left+width+180, row*len(drawn)+6, "figure", name, strings.Join(words, "; "))
 	for i := range drawn {
@@ -65,7 +65,7 @@ func (d *Diff) bars(name, caption string, list []DiffLine, longest numbers.Fract
 			wide := min(max(v.Over(longest).Times(most).Round(), 1), most) * width / most
 			w.Add(`<rect class="%s" x="%d" y="%d" width="%d" height="10"/>`, [...]string{"k-mgmt", "k-coll"}[k], left, y+11*k, max(wide, 1))
 		}
-		text := d.number(x.kind, x.A) + " to " + d.number(x.kind, x.B)
+		text := rounded(d, x.kind, x.A) + " to " + rounded(d, x.kind, x.B)
 		if x.kind != conditions.Share {
 			text += " (" + x.percent() + ")"
 		}

@@ -32,6 +32,14 @@ func (d *Diff) number(kind conditions.Kind, v DiffNumber) string {
 	return numbers.Grouped(text)
 }
 
+// rounded is a number in a sentence.
+func rounded(d *Diff, kind conditions.Kind, v DiffNumber) string {
+	if kind == conditions.Time && d.Runs[0].Resolution > 0 && v.Known() {
+		return numbers.Units{Resolution: 1}.Short(v.Fraction)
+	}
+	return d.number(kind, v)
+}
+
 // signed is a number with its sign, of a change.
 func (d *Diff) signed(kind conditions.Kind, v DiffNumber) string {
 	text := d.number(kind, v)
@@ -132,7 +140,7 @@ func (d *Diff) cards() []table.Card {
 	root := &d.Intervals[0]
 	one := func(name, metric string) table.Card {
 		x := root.Metric(metric)
-		c := table.Card{Name: name, Value: x.percent(), Note: fmt.Sprintf("%s, was %s", d.number(x.kind, x.B), d.number(x.kind, x.A))}
+		c := table.Card{Name: name, Value: x.percent(), Note: fmt.Sprintf("%s, was %s", rounded(d, x.kind, x.B), rounded(d, x.kind, x.A))}
 		if x.kind == conditions.Share {
 			c.Value = d.signed(x.kind, x.Change)
 		} else {
