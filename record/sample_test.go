@@ -1,6 +1,7 @@
 package record
 
 import (
+	"debug/elf"
 	"fmt"
 	"math"
 	"os"
@@ -69,6 +70,43 @@ func TestSamples(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSamplesStripped samples a program without symbols: the tables for exceptions tell its functions apart, by where they begin.
+func TestSamplesStripped(t *testing.T) {
+	l := libraries(t)[0]
+	whole := l.compileProgram(t, "sampled.c", "-O1")
+	program := filepath.Join(t.TempDir(), "bare")
+	if b, err := exec.Command("strip", "-s", "-o", program, whole).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, b)
+	}
+	e, err := elf.Open(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	list, err := e.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, out, errs := l.runRecorded(t, Options{Command: l.launch(2, program), Sample: time.Millisecond})
+	var own [2]float64
+	if _, err := fmt.Sscan(out, &own[0], &own[1]); err != nil || r.Exit != 0 {
+		t.Fatalf("%v, status %d: %q\n%s", err, r.Exit, out, errs)
+	}
+	src, err := otf2.OpenPath(r.Archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	found, in := samplesOf(t, src), make(map[string]float64)
+	for _, s := range list {
+		in[s.Name] = found[fmt.Sprintf("bare+0x%x", s.Value)]
+	}
+	shares(t, in, own)
+	if in["spin"] < 0.9*(in["heavy"]+in["light"]) {
+		t.Errorf("%v samples in spin, which heavy and light call: %v", in["spin"], found)
 	}
 }
 

@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"bytes"
 	"cmp"
 	"debug/dwarf"
 	"debug/elf"
@@ -31,6 +32,7 @@ type Frame struct {
 // File is an open program or library. It is not safe for concurrent use.
 type File struct {
 	symbols []symbol // of functions, by address
+	unnamed []symbol // all that unwinding knows, by address
 	data    *dwarf.Data
 	units   map[dwarf.Offset]*unit
 }
@@ -59,8 +61,39 @@ func Open(path, id string) (*File, error) {
 	if f.data == nil {
 		f.separate(e, path, own)
 	}
-	slices.SortStableFunc(f.symbols, func(a, b symbol) int { return cmp.Compare(a.begin, b.begin) })
+	f.unnamed = unwound(e)
+	for _, list := range [...][]symbol{f.symbols, f.unnamed} {
+		slices.SortStableFunc(list, func(a, b symbol) int { return cmp.Compare(a.begin, b.begin) })
+	}
 	return f, nil
+}
+
+// mostUnwinding is the most bytes of a section of unwind tables that is read.
+const mostUnwinding = 256 << 20
+
+// unwound returns where functions begin and end by the unwind tables, which stripped files have too: the search table of .eh_frame_hdr leads to
+// the entries of .eh_frame. Of both only the encoding that linkers write on all systems is read, distances in 32 bits.
+func unwound(e *elf.File) (list []symbol) {
+	table, frames := e.Section(".eh_frame_hdr"), e.Section(".eh_frame")
+	if table == nil || frames == nil || table.Size > mostUnwinding || frames.Size > mostUnwinding {
+		return nil
+	}
+	b, err := table.Data()
+	entries, err2 := frames.Data()
+	if err != nil || err2 != nil || len(b) < 12 || !bytes.Equal(b[:4], []byte{1, 0x1b, 0x03, 0x3b}) {
+		return nil
+	}
+	for b = b[12:]; len(b) >= 8; b = b[8:] {
+		begin, at := table.Addr+uint64(int32(e.ByteOrder.Uint32(b))), table.Addr+uint64(int32(e.ByteOrder.Uint32(b[4:])))-frames.Addr
+		if at > uint64(len(entries)) || uint64(len(entries))-at < 16 {
+			continue
+		}
+		x := entries[at+8:]
+		if size := uint64(e.ByteOrder.Uint32(x[4:])); frames.Addr+at+8+uint64(int32(e.ByteOrder.Uint32(x))) == begin && size > 0 {
+			list = append(list, symbol{begin: begin, end: begin + size})
+		}
+	}
+	return list
 }
 
 func open(path string) (e *elf.File, closer io.Closer, err error) {
@@ -188,14 +221,18 @@ func buildID(e *elf.File) string {
 }
 
 // Frames returns what the instruction at an address belongs to, innermost first: functions inlined into each other, and the one
-// that has the code. Where nothing is known there are none. A function known by its symbol alone has the distance to its begin.
+// that has the code. Where nothing is known there are none. A function known by its symbol alone has the distance to its begin, one without
+// a symbol has the distance alone, "+0x1a".
 func (f *File) Frames(address uint64) []Frame {
 	frames := f.inDWARF(address)
 	last := len(frames) - 1
 	if last >= 0 && frames[last].Function != "" {
 		return frames
 	}
-	s, ok := f.symbol(address)
+	s, ok := find(f.symbols, address)
+	if !ok && last < 0 {
+		s, ok = find(f.unnamed, address)
+	}
 	switch {
 	case !ok:
 		return frames
@@ -220,12 +257,12 @@ func readable(name string) string {
 	return demangle.Filter(name, demangle.NoParams, demangle.NoEnclosingParams)
 }
 
-// symbol returns the symbol of the function that an address lies in. One without size ends where the next begins.
-func (f *File) symbol(address uint64) (symbol, bool) {
-	next := sort.Search(len(f.symbols), func(i int) bool { return f.symbols[i].begin > address })
+// find returns the symbol of the function that an address lies in. One without size ends where the next begins.
+func find(list []symbol, address uint64) (symbol, bool) {
+	next := sort.Search(len(list), func(i int) bool { return list[i].begin > address })
 	for i := next - 1; i >= 0; i-- {
-		s := f.symbols[i]
-		if address < s.end || s.end == 0 && s.begin == f.symbols[next-1].begin {
+		s := list[i]
+		if address < s.end || s.end == 0 && s.begin == list[next-1].begin {
 			return s, true
 		}
 		if address-s.begin > 1<<24 { // far: no function is as long

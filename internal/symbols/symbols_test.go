@@ -3,6 +3,7 @@ package symbols
 import (
 	"bytes"
 	"debug/elf"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,7 +74,7 @@ func TestFrames(t *testing.T) {
 	path := compiled(t,
 		[]string{"objcopy", "--only-keep-debug", "p", "p.debug"},
 		[]string{"objcopy", "--strip-all", "--add-gnu-debuglink=p.debug", "p", "linked"},
-		[]string{"strip", "--strip-debug", "-o", "plain", "p"})
+		[]string{"strip", "--strip-debug", "-o", "plain", "p"}, []string{"strip", "--strip-all", "-o", "bare", "p"})
 	at := addressOf(t, path, "outer")
 	for _, name := range [...]string{"p", "linked"} {
 		f, err := Open(filepath.Join(filepath.Dir(path), name), "")
@@ -90,6 +91,17 @@ func TestFrames(t *testing.T) {
 	}
 	if list := f.Frames(at + 2); len(list) != 1 || list[0] != (Frame{Function: "outer+0x2"}) {
 		t.Errorf("without lines: %v", list)
+	}
+	if f, err = Open(filepath.Join(filepath.Dir(path), "bare"), ""); err != nil {
+		t.Fatal(err)
+	}
+	for function, distance := range map[string]uint64{"outer": 2, "main": 1} {
+		if list := f.Frames(addressOf(t, path, function) + distance); len(list) != 1 || list[0].Function != fmt.Sprintf("+0x%x", distance) {
+			t.Errorf("%s without symbols: %v", function, list)
+		}
+	}
+	if list := f.Frames(8); len(list) > 0 {
+		t.Errorf("in no function: %v", list)
 	}
 	if _, err := Open(path, "00"); err == nil {
 		t.Error("a file with another build id was taken")

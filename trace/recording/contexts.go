@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -124,7 +125,7 @@ func (t *contextTree) add(p *process, c, parent *context, above contextRef) cont
 	if ofRecorder(c.at.Module) {
 		return above
 	}
-	if first && (len(list) > 0 && (starts(list[0].Function) || isStart(list[0].Function)) || len(list) == 0 && parent != nil && (parent.at.Module == c.at.Module || isStart(t.outer(parent)))) {
+	if first && (len(list) > 0 && (starts(list[0].Function) || isStart(list[0].Function)) || nameless(list) && parent != nil && (parent.at.Module == c.at.Module || isStart(t.outer(parent)))) {
 		return above
 	}
 	if len(list) == 0 {
@@ -132,10 +133,12 @@ func (t *contextTree) add(p *process, c, parent *context, above contextRef) cont
 	}
 	for i := len(list) - 1; i >= 0; i-- {
 		f := &list[i]
-		name, _, _ := strings.Cut(f.Function, "+0x")
+		name, distance, known := strings.Cut(f.Function, "+0x")
 		if name == "" {
 			name = fmt.Sprintf("%s+0x%x", filepath.Base(c.at.Module), c.at.Offset)
-			if !first && i == 0 { // code without a name: its file alone
+			if n, err := strconv.ParseUint(distance, 16, 64); known && err == nil && n < c.at.Offset { // from its begin
+				name = fmt.Sprintf("%s+0x%x", filepath.Base(c.at.Module), c.at.Offset-1-n)
+			} else if !first && i == 0 { // code without a name: its file alone
 				name = filepath.Base(c.at.Module)
 			}
 		}
@@ -143,6 +146,11 @@ func (t *contextTree) add(p *process, c, parent *context, above contextRef) cont
 		above.frame = true
 	}
 	return above
+}
+
+// nameless reports whether no function of an address has a name.
+func nameless(list []Frame) bool {
+	return len(list) == 0 || len(list) == 1 && strings.HasPrefix(list[0].Function, "+0x")
 }
 
 func (t *contextTree) outer(c *context) string {

@@ -212,7 +212,7 @@ func (b *definer) allRegions(s *Source) {
 // own defines a region of the program. One that is named by its place in a file has the name and the line of the function there, if they are known.
 func (b *definer) own(name string, frames []Frame) uint32 {
 	key, f := name, Frame{Function: name}
-	if len(frames) > 0 {
+	if !nameless(frames) {
 		f = frames[len(frames)-1]
 		name, _, _ = strings.Cut(f.Function, "+0x")
 		f.Function = shorten(name)

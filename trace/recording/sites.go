@@ -173,7 +173,7 @@ const (
 
 func (f *Frame) text(a *Address) string {
 	name := f.Function
-	if name == "" {
+	if name == "" || strings.HasPrefix(name, "+0x") {
 		name = fmt.Sprintf("%s+0x%x", filepath.Base(a.Module), a.Offset)
 	}
 	name = shorten(name)
