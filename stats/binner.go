@@ -6,10 +6,9 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// A binner holds as many rows as Tables.leastBins says, and one for each
-// eventsPerBin events so far, of the finest level it can. The former are for
-// locations with few events, whose bins all others share: one for each
-// announcedPerBin events that the definitions announce for a location on average.
+// A binner keeps the finest level with at most Tables.leastBins rows and one for each eventsPerBin events so far. leastBins is one row for
+// each announcedPerBin events of an average location, by the definitions. It is for locations with few events: all locations share the
+// coarsest level of any.
 const (
 	fewestBins      = 64
 	mostLeastBins   = 4096
@@ -17,7 +16,7 @@ const (
 	eventsPerBin    = 32
 )
 
-// leastBins returns how many rows a location may have whatever its events.
+// leastBins returns how many rows a location may have, however few events it has.
 func leastBins(d *trace.Definitions) uint64 {
 	announced, n := uint64(0), uint64(max(d.NumLocations(), 1))
 	for p := range trace.P(d.NumLocations()) {
@@ -26,30 +25,28 @@ func leastBins(d *trace.Definitions) uint64 {
 	return min(max(announced/n/announcedPerBin, fewestBins), mostLeastBins)
 }
 
-// binner cuts the profile of a location at the borders of time bins, while its
-// events pass. At a border it writes what the profile has gained since the one
-// before, for the regions that were open in between. Where the rows become too
-// many, four bins become one, and so on.
+// binner cuts the profile of a location at the borders of time bins, as events come. At a border it writes a row for each region that was
+// open since the last one, with the growth of its profile. When there are too many rows, four bins become one.
 //
-// Cost: O(rows) at a border, none between but for the longest call of the bin.
-// Memory: 48 bytes for each row, 24 for each bin, 80 for each region.
+// Cost: O(regions open in the bin) at a border; between borders only that of the longest call. Memory: 48 bytes for each row, 24 for each
+// bin, 80 for each region.
 type binner struct {
 	bins    Bins
-	bin     uint64 // in progress
+	bin     uint64 // the current one
 	last    uint64 // its last tick
 	regions []binState
 	open    []int32 // regions with an open call, outermost first
-	left    []int32 // regions that were closed in the bin, or written for it before
+	left    []int32 // regions whose calls ended in the bin, or whose row widen took back
 	order   []int32
-	long    []LongCall // by ascending bin; of locations with rows
-	place   []int32
+	long    []LongCall // by bin; only with rows
+	place   []int32    // for coarsened
 }
 
-// binState is what the binner knows of a region.
+// binState is the state of a region.
 type binState struct {
 	since  uint64  // enter of the outermost open call
-	before BinSums // of the bins before the one in progress
-	left   bool    // in binner.left
+	before BinSums // sums of the bins before the current one
+	left   bool    // it is in binner.left
 }
 
 // regionSums is the profile of the location, and its bins.
@@ -57,24 +54,23 @@ type regionSums struct {
 	at      *location
 	profile []RegionProfile
 	bins    binner
-	spent   uint64 // exclusive times in the profile are complete up to here
+	spent   uint64 // exclusive times in the profile are complete up to this instant
 }
 
-// again returns the sums of another location in the memory of these.
+// again returns the sums of another location, and reuses the memory.
 func (s *regionSums) again(regions int) regionSums {
 	bins := binner{regions: make([]binState, regions), place: make([]int32, regions)}
 	bins.bins.Rows, bins.long = s.bins.bins.Rows[:0], s.bins.long[:0]
 	return regionSums{profile: make([]RegionProfile, regions), bins: bins}
 }
 
-// opened notes that the outermost call of a region begins now.
+// opened takes the begin of the outermost call of a region.
 func (b *binner) opened(region int32, now uint64) {
 	b.regions[region].since = now
 	b.open = append(b.open, region)
 }
 
-// closed notes that the outermost call of a region has ended. Calls are nested,
-// so it is the one opened last.
+// closed takes the end of the outermost call of a region. Calls are nested, so it is the one opened last.
 func (b *binner) closed(region int32) {
 	b.open = b.open[:len(b.open)-1]
 	b.leave(region)
@@ -87,8 +83,7 @@ func (b *binner) leave(region int32) {
 	}
 }
 
-// nextBin ends the bins before the one of now. It is called before the event at
-// now, when now lies after b.last.
+// nextBin ends the bins before that of now. It runs before the event at now, if now is after b.last.
 func (s *regionSums) nextBin() {
 	b := &s.bins
 	for s.at.now > b.last {
@@ -104,7 +99,7 @@ func (s *regionSums) nextBin() {
 	}
 }
 
-// endBin writes the rows of the bin in progress, which ends at border.
+// endBin writes the rows of the current bin, which ends at border.
 func (s *regionSums) endBin(border uint64) {
 	s.spend(border)
 	b := &s.bins
@@ -134,8 +129,7 @@ func (s *regionSums) endBin(border uint64) {
 	}
 }
 
-// widen makes bins four times as wide. Rows of the bin in progress are taken back,
-// to be written again at its end.
+// widen makes bins four times as wide. It takes back the rows of the current bin, which endBin then writes anew.
 func (b *binner) widen() {
 	b.bins.raise(b.bins.Level+1, b.place)
 	b.long = widened(b.long)
@@ -149,8 +143,7 @@ func (b *binner) widen() {
 	b.bins.Rows = b.bins.Rows[:n]
 }
 
-// spend adds the time since the newest enter, leave or border to the innermost
-// region.
+// spend adds the time since the newest enter, leave or border to the innermost region.
 func (s *regionSums) spend(now uint64) {
 	if top := len(s.at.stack) - 1; top >= 0 {
 		s.profile[s.at.stack[top].index].Exclusive += now - s.spent

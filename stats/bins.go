@@ -11,9 +11,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Bins is what the regions of one location, or of several, did in each bin of
-// time. Bin b of level l is the ticks [b * 4^l, (b+1) * 4^l). A region without
-// a row in a bin did nothing there.
+// Bins is the profile of one location, or of several, in bins of time. Bin b of level l is the ticks [b * 4^l, (b+1) * 4^l). A region
+// without a row in a bin has only zeros there.
 type Bins struct {
 	Level uint8
 	Rows  []BinRow // ascending (Bin, Region)
@@ -30,9 +29,9 @@ type BinRow struct {
 // the bins of a level.
 type BinSums struct {
 	Calls     uint64 // entered in the bin
-	Inclusive uint64 // ticks of the bin in the region or below it
+	Inclusive uint64 // ticks of the bin in the region or in regions that it calls
 	Exclusive uint64 // ticks of the bin in the region itself
-	Bytes     uint64 // of operations whose record lies in the bin
+	Bytes     uint64 // of operations whose record is in the bin
 }
 
 func (s *BinSums) add(o *BinSums) {
@@ -49,19 +48,17 @@ func (s *BinSums) sub(o *BinSums) {
 	s.Bytes -= o.Bytes
 }
 
-// BinLevels is one more than the coarsest level that times of 64 bits need.
+// BinLevels is one more than the coarsest level, at which one bin has all times of 64 bits.
 const BinLevels = 33
 
-// binBits is the number of bits that a key of TIMEBIN has for the bin.
+// binBits is the number of bits of the bin in a key of TIMEBIN.
 const binBits = 52
 
-// Level returns the level of the bin that holds ticks 0 to last: bins are
-// 4^level ticks wide.
+// Level returns the finest level at which bin 0 has ticks 0 to last.
 func Level(last uint64) uint8 { return uint8((bits.Len64(last) + 1) / 2) }
 
-// coarsened appends to dst, which is empty, the rows of the level above that of
-// rows; dst may be rows[:0]. place is scratch with an element for each region,
-// whatever its content. O(rows), and a sort within each bin.
+// coarsened appends to dst, which is empty, rows at the next coarser level; dst may be rows[:0]. place is scratch memory with an element
+// for each region, with any content. O(rows), and a sort within each bin.
 func coarsened(dst, rows []BinRow, place []int32) []BinRow {
 	first := 0 // first row of the bin in progress
 	for i := range rows {
@@ -90,7 +87,7 @@ func compareBins(a, b BinRow) int {
 	return cmp.Or(cmp.Compare(a.Bin, b.Bin), cmp.Compare(a.Region, b.Region))
 }
 
-// EachCall tells of the calls of MPI: where the bin begins in which they were entered, its ticks, and how many they are.
+// EachCall calls f for the MPI calls of each row: begin of the bin in which they were entered, its ticks, and number of calls.
 func (t *Tables) EachCall(b *Bins, f func(at, ticks, calls uint64)) {
 	for i := range b.Rows {
 		if r := &b.Rows[i]; r.Calls > 0 && t.class[r.Region]&trace.ClassMPI != 0 {
@@ -99,14 +96,14 @@ func (t *Tables) EachCall(b *Bins, f func(at, ticks, calls uint64)) {
 	}
 }
 
-// raise brings b to a level that is not below its own, in place.
+// raise makes b coarser, up to a level, in place.
 func (b *Bins) raise(level uint8, place []int32) {
 	for ; b.Level < level; b.Level++ {
 		b.Rows = coarsened(b.Rows[:0], b.Rows, place)
 	}
 }
 
-// merged appends the sum of a and b, of one level, to dst, which is apart from both.
+// merged appends the sum of a and b, which have the same level, to dst, which must not overlap them.
 func merged(dst, a, b []BinRow) []BinRow {
 	for len(a) > 0 && len(b) > 0 {
 		switch c := compareBins(a[0], b[0]); {
@@ -140,7 +137,7 @@ func (b *Bins) AppendBinary(dst []byte) []byte {
 // leastBinRow is the least number of bytes of an encoded row.
 const leastBinRow = 6
 
-// bins reads what AppendBinary of Bins wrote about regions regions.
+// bins decodes Bins of so many regions.
 func (r *reader) bins(regions int) (Bins, error) {
 	level, n := r.Next(), r.Next()
 	if level >= BinLevels || n > uint64(r.Len())/leastBinRow {

@@ -14,7 +14,7 @@ type borderKind uint8
 const (
 	beginMarked borderKind = iota
 	endMarked
-	endEvent     // of the newest interval of a Paraver event type
+	endEvent     // the newest interval of a Paraver event type ends
 	turnSlice    // one slice ends, the next begins
 	beginBetween // a collective of --between is over
 	endBetween   // the next one begins
@@ -22,35 +22,34 @@ const (
 	programEnd   // before MPI_Finalize
 )
 
-// execution is one that is open.
+// execution is an open execution.
 type execution struct {
-	node uint32 // None: there is none
-	t    uint64
-	row  uint64
-	at   amounts
+	node uint32  // None: there is none
+	t    uint64  // begin
+	row  uint64  // number among all executions of the location
+	at   amounts // at the begin
 }
 
-// executions makes the tree of intervals of a location, the executions of its
-// nodes, and the sums over them that need no partner. Markers make one family,
-// slices and between-collectives two more, each next to the others below the root.
+// executions makes the tree of intervals of a location, the executions of its nodes, and the sums over these that do not need partners.
+// There are three families of nodes below the root: of markers, of slices, and of times between collectives.
 type executions struct {
 	plan    *interval.Plan
 	stack   interval.Stack
 	comps   *interval.Components
 	root    execution
-	open    []execution // of the stack, those that count
+	open    []execution // those of the stack that count
 	slice   execution
 	number  uint64 // of the slice
 	between execution
-	waiting bool   // for the collective that ends between
-	mark    int    // where in log that begins
-	count   uint64 // of executions between collectives
-	ended   bool   // after the program
+	waiting bool   // between is open: its node is known when the next collective ends it
+	mark    int    // offset in log of the begin of between
+	count   uint64 // executions between collectives so far
+	ended   bool   // the program has ended
 
 	rows   uint64 // executions so far
 	log    []byte // borders not yet written
 	sink   xtf.Sink
-	begun  bool // the program's begin is final, so that borders may be written
+	begun  bool // the program's begin is final, so borders may be written
 	err    error
 	report func(t uint64, code trace.Code, detail string)
 }
@@ -87,7 +86,7 @@ func (x *executions) begin(node uint32, t uint64, at amounts) execution {
 	return execution{node, t, x.rows - 1, at}
 }
 
-// end ends an execution and adds what happened in it to its node.
+// end ends an execution and adds its amounts to the components of its node.
 func (x *executions) end(e *execution, t uint64, at *amounts, flags uint32) {
 	if e.node == interval.None {
 		return
@@ -192,8 +191,7 @@ func (x *executions) pop(t uint64, at *amounts, flags uint32) interval.Key {
 	return k
 }
 
-// restart begins the program anew: what is open begins at b, what was before is
-// forgotten.
+// restart begins the program at b: it forgets what was before, and begins the open executions there.
 func (x *executions) restart(b *border) {
 	if x.begun {
 		return
@@ -211,7 +209,7 @@ func (x *executions) restart(b *border) {
 	x.waiting, x.count = false, 0
 }
 
-// endBetween ends it: now its node is known.
+// endBetween ends the execution between two collectives, whose node is known now.
 func (x *executions) endBetween(b *border) {
 	if !x.waiting {
 		return
@@ -231,7 +229,7 @@ func (x *executions) endBetween(b *border) {
 	x.end(&x.between, b.t, &b.at, 0)
 }
 
-// dropBetween takes back the begin of the execution after the last collective.
+// dropBetween removes the begin of the execution after the last collective, which does not end.
 func (x *executions) dropBetween() {
 	if !x.waiting {
 		return
@@ -262,8 +260,7 @@ func (x *executions) dropBetween() {
 	}
 }
 
-// finish ends what is open at t: the root with the amounts whole, the others with
-// those before t.
+// finish ends the open executions at t: the root with the amounts whole, the others with those before t.
 func (x *executions) finish(t uint64, at, whole *amounts, flags uint32) {
 	for x.stack.Len() > 0 {
 		if k := x.pop(t, at, flags); flags != 0 {

@@ -9,19 +9,18 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// FinishOutputs is where the last rows of a location go. The caller finishes
-// the arrays. A location that was loaded without rows needs Diagnostics only.
+// FinishOutputs is where Finisher writes the rows of a location; nil Tiles and TimeBins for no rows. The caller finishes the arrays.
 type FinishOutputs struct {
 	Tiles, TimeBins, Diagnostics *xtf.ArrayBuilder
 }
 
-// Finished is what a location leaves for the reduction over all.
+// Finished is the diagnostics of a finished location.
 type Finished struct {
 	Diagnostics trace.Diagnostics
-	Details     []byte // texts of the diagnostics: DIAG.detail is an offset + 1 into it
+	Details     []byte // texts of the diagnostics: DIAG.detail is 1 + an offset in it
 }
 
-// Finisher writes the last rows of locations, one after the other. Levels are the same for all.
+// Finisher writes the TILE, TIMEBIN and DIAG rows of locations, one after another.
 type Finisher struct {
 	t      *Tables
 	levels Levels
@@ -33,8 +32,7 @@ func NewFinisher(t *Tables, levels Levels) *Finisher {
 	return &Finisher{t: t, levels: levels}
 }
 
-// Finish writes the last rows of a location, of which everything is known that is wrong with it. Its bins are of the
-// finest level afterwards.
+// Finish writes the rows of a location. diags are all its diagnostics. It makes the location's bins at least as coarse as Levels.Finest.
 func (f *Finisher) Finish(l *Loaded, diags *trace.Diagnostics, out FinishOutputs) *Finished {
 	levels := f.levels
 	if out.Tiles != nil {
@@ -56,8 +54,8 @@ func (f *Finisher) Finish(l *Loaded, diags *trace.Diagnostics, out FinishOutputs
 	return &Finished{Diagnostics: *diags, Details: details}
 }
 
-// diagRows returns the DIAG rows: the first of each code, and a total per code with event Never at the location's last event; and
-// the texts.
+// diagRows returns the DIAG rows, and their texts: the first ones of each code by time, then for each code a total at the location's last
+// event, with event Never.
 func diagRows(ds *trace.Diagnostics, last uint64) ([]xtf.Diag, []byte) {
 	var rows []xtf.Diag
 	var details []byte

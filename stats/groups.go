@@ -15,33 +15,31 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// groupFactor is how many groups of locations, or locations, make one of the
-// next size.
+// groupFactor is how many groups, or locations, make a group of the next size.
 const groupFactor = 16
 
-// groupRows is the most rows of bins of a group, at its finest level. 48 bytes each.
+// groupRows is the most rows of bins of a group. Memory: 48 bytes each.
 const groupRows = 1 << 12
 
-// TileGroups makes the tiles of groups of neighbouring locations: 16, 256, and so
-// on, up to all. A group is written by the rank that holds its first location;
-// others send it their part.
+// TileGroups makes the tiles of groups of neighbouring locations: 16, 256, and so on, up to all. The rank that holds the first location of
+// a group writes its tiles; other ranks send it their parts. After Add of all locations comes Join.
 //
-// Memory: for each size three times groupRows rows, and a part encoded.
+// Memory: for each size three times groupRows rows, and an encoded part.
 type TileGroups struct {
 	t      *Tables
 	levels Levels
 	ranges []partition.Range
 	rank   int
 	total  int      // locations of the run
-	open   []group  // the newest of each size, smallest first
-	away   [][]byte // encoded parts of groups that begin on a lower rank
+	open   []group  // by size, smallest first: the newest group
+	away   [][]byte // by size: this rank's part of a group that begins on a lower rank, encoded
 }
 
 // group is a group of locations in progress.
 type group struct {
 	head trace.P
 	sum  *binSum
-	long []LongCall // N is the location
+	long []LongCall // with the location as N
 }
 
 // NewTileGroups prepares the groups of one rank, which adds its locations in
@@ -56,10 +54,10 @@ func NewTileGroups(t *Tables, ranges []partition.Range, rank int, levels Levels)
 	return g
 }
 
-// groupSize is the number of locations of a group of 16^f.
+// groupSize returns 16^f, the number of locations of a group of size f.
 func groupSize(f int) trace.P { return 1 << (4 * f) }
 
-// span returns the locations [head, end) of the group of 16^f that holds p.
+// span returns the locations [head, end) of the group of size f that has location p.
 func (g *TileGroups) span(f int, p trace.P) (head, end trace.P) {
 	head = p / groupSize(f) * groupSize(f)
 	return head, min(head+groupSize(f), trace.P(g.total))
@@ -73,8 +71,7 @@ func (g *TileGroups) Groups(p trace.P) (n int) {
 	return n
 }
 
-// Add takes a finished location. Groups that are complete with it are written to
-// the array of tiles of their first location.
+// Add takes a finished location. It writes groups that are complete with it to the array of tiles of their first location.
 func (g *TileGroups) Add(l *Loaded, tiles func(head trace.P) *xtf.ArrayBuilder) {
 	for i := range g.open {
 		o := &g.open[i]
@@ -94,7 +91,7 @@ func (g *TileGroups) Add(l *Loaded, tiles func(head trace.P) *xtf.ArrayBuilder) 
 	}
 }
 
-// setAway encodes the newest group of a size, if it begins on a lower rank.
+// setAway encodes the newest group of a size for a lower rank, if it begins there.
 func (g *TileGroups) setAway(i int) {
 	if o := &g.open[i]; o.sum != nil && o.head < g.ranges[g.rank].First {
 		g.away[i] = appendLong(o.sum.bins.AppendBinary(nil), o.long)
@@ -102,7 +99,7 @@ func (g *TileGroups) setAway(i int) {
 	}
 }
 
-// add takes bins and the longest calls in them.
+// add adds bins and the longest calls in them.
 func (o *group) add(b *Bins, long []LongCall) {
 	level := o.sum.bins.Level
 	o.sum.add(b)
@@ -124,10 +121,9 @@ func (g *TileGroups) write(i int, out *xtf.ArrayBuilder) {
 	o.sum = nil
 }
 
-// Join brings the parts of groups that ranks share to the ranks they begin on,
-// which write them. The ranks of a group are a binomial tree, so that one of n
-// receives at most log2 n times; parts are joined on their way. Collective, when
-// all ranks have added all their locations.
+// Join sends the parts of groups that ranks share to the ranks on which they begin, which write them. Parts are joined on their way in a
+// binomial tree of the group's ranks, so that one of n ranks receives at most log2 n times. It comes after Add of all locations.
+// Collective.
 func (g *TileGroups) Join(c mpi.Comm, tiles func(head trace.P) *xtf.ArrayBuilder) error {
 	own := g.ranges[g.rank]
 	if own.First >= own.End {
@@ -145,7 +141,7 @@ func (g *TileGroups) Join(c mpi.Comm, tiles func(head trace.P) *xtf.ArrayBuilder
 			return err
 		}
 		if g.setAway(i); failed != nil {
-			g.away[i] = nil // which is damaged: its receiver fails, too
+			g.away[i] = nil // a damaged part, so that the receiver fails too
 		}
 		at := slices.Index(members, g.rank)
 		r, err := c.Isend(g.away[i], members[at&(at-1)], tagTiles+i)
@@ -172,7 +168,7 @@ func (g *TileGroups) Join(c mpi.Comm, tiles func(head trace.P) *xtf.ArrayBuilder
 	return failed
 }
 
-// members are the ranks with locations of [head, end), ascending.
+// members returns the ranks with locations in [head, end), ascending.
 func (g *TileGroups) members(head, end trace.P) (list []int) {
 	first := sort.Search(len(g.ranges), func(r int) bool { return g.ranges[r].End > head })
 	for r := first; r < len(g.ranges) && g.ranges[r].First < end; r++ {
@@ -183,9 +179,8 @@ func (g *TileGroups) members(head, end trace.P) (list []int) {
 	return list
 }
 
-// collect takes the parts of the newest group of a size that those below this
-// rank in the tree send: the n-th member those of n+1, n+2, n+4 and so on, up to
-// the lowest bit of n. An error of a part is kept, and the rest taken.
+// collect receives the parts of the newest group of a size from this rank's children in the tree. It keeps the error of a damaged part in
+// failed, and receives the others.
 func (g *TileGroups) collect(c mpi.Comm, i int, members []int, failed *error) error {
 	_, children := mpi.Tree(slices.Index(members, g.rank), len(members))
 	for _, child := range children {

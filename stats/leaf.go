@@ -5,21 +5,21 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// A leaf is a call with nothing in it but records of messages and collectives, all in one batch of events: most calls are. It
-// is taken as a whole: it is never on the stack, and its row is written once, when it ends.
+// A leaf is a call with only records of messages and collectives in it, all in one batch of events. Most calls are leaves. The Loader takes
+// a leaf as a whole: it is never on the stack, and its row is written once, when it ends.
 
 // mostLeaf is the most records of a leaf.
 const mostLeaf = 8
 
-// leafRecords are the kinds of the records of leaves: those that look at the open MPI call alone.
+// leafRecords are the kinds of records in leaves. Their handling looks only at the open MPI call.
 var leafRecords = [256]bool{
 	trace.MpiSend: true, trace.MpiIsend: true, trace.MpiIsendComplete: true, trace.MpiRecv: true, trace.MpiIrecv: true,
 	trace.MpiIrecvRequest: true, trace.MpiCollectiveBegin: true, trace.MpiCollectiveEnd: true,
 	trace.NonBlockingCollectiveRequest: true, trace.NonBlockingCollectiveComplete: true,
 }
 
-// leafEnd returns at which event of the batch the call ends that begins with event i, and the index of its region, if it is a leaf
-// during which no bin of time, slice or known interval ends; 0 else.
+// leafEnd returns the event of the batch at which the call ends that begins with event i, and the index of its region, if the call is a
+// leaf and no time bin, slice or interval known before ends in it; else 0.
 func (l *Loader) leafEnd(b *trace.Batch, i int) (end, index int) {
 	ref := b.Events[i].Ref
 	events := b.Events[i+1 : min(len(b.Events), i+2+mostLeaf)]
@@ -38,7 +38,7 @@ func (l *Loader) leafEnd(b *trace.Batch, i int) (end, index int) {
 	return i + 1 + k, index
 }
 
-// leaf takes the leaf of a region that begins with event i of the batch, which is the one in hand, and ends with event end.
+// leaf takes the leaf of a region that begins with event i of the batch, the current one, and ends with event end.
 func (l *Loader) leaf(b *trace.Batch, i, end, index int) {
 	ref, enter, event, n, path := b.Events[i].Ref, l.at.now, l.at.totals.Events-1, xtf.Never, uint32(0)
 	if l.at.rows {
@@ -76,7 +76,7 @@ func (l *Loader) leaf(b *trace.Batch, i, end, index int) {
 		}
 		c.Put(row)
 		if mpi && l.at.mpi.half {
-			l.at.out.Calls.Hold() // it waits
+			l.at.out.Calls.Hold() // markers.settleWaiting closes it
 		}
 	}
 	if mpi {
@@ -85,7 +85,7 @@ func (l *Loader) leaf(b *trace.Batch, i, end, index int) {
 	}
 }
 
-// leafSums is beginSums and endSums of a leaf that ends now, and adds its time to the call that it is in.
+// leafSums does what beginSums and endSums do, for a leaf that ends now, and adds its time to the call around it.
 func (s *regionSums) leafSums(index int32, enter, n uint64) {
 	if s.at.rows {
 		s.bins.began()

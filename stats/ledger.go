@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// amounts are what has happened on a location up to an instant: ticks by class,
-// then points, which count from their begin, then what counts from its completion.
+// amounts are running totals of a location up to an instant: ticks, then points, which count from their begin, then what counts from its
+// completion.
 type amounts [numAmounts]uint64
 
 // Indices of amounts.
@@ -44,11 +44,11 @@ const (
 	amountBytesIn
 	numAmounts
 
-	firstPoint      = amountSends // of those that calls of MPI leave
+	firstPoint      = amountSends // the first point of MPI calls
 	firstCompletion = amountReceives
 )
 
-// amountItems are the components that amounts make.
+// amountItems are the items of components that amounts add to.
 var amountItems = [numAmounts]xtf.Item{
 	amountMPI: xtf.ItemMPI, amountP2P: xtf.ItemP2P, amountStart: xtf.ItemStart, amountColl: xtf.ItemColl, amountNxN: xtf.ItemNxN,
 	amountBarrier: xtf.ItemBarrier, amountFileIO: xtf.ItemFileIO, amountRMA: xtf.ItemRMA, amountManagement: xtf.ItemManagement,
@@ -59,10 +59,10 @@ var amountItems = [numAmounts]xtf.Item{
 	amountReceives: xtf.ItemReceives, amountBytesIn: xtf.ItemBytesIn,
 }
 
-// amountOf is the index of the amount that makes a component.
+// amountOf returns the amount of an item.
 func amountOf(i xtf.Item) int { return slices.Index(amountItems[:], i) }
 
-// stateTimes are the amounts of states that have a flag.
+// stateTimes are the amounts of states.
 var stateTimes = func() (list [trace.NumStates]int) {
 	for s, x := range xtf.States {
 		list[s] = amountOf(x.Item)
@@ -70,7 +70,7 @@ var stateTimes = func() (list [trace.NumStates]int) {
 	return list
 }()
 
-// timesOf returns the amounts that the time of an outermost MPI call of a class is part of, a bit each.
+// timesOf returns the amounts to which the time of an outermost MPI call of a class adds, as bits.
 func timesOf(c trace.CallClass) uint32 {
 	times := uint32(1 << amountMPI)
 	for _, x := range xtf.ClassItems {
@@ -89,40 +89,38 @@ type outermost struct {
 	enter, leave uint64
 	times        uint32 // see timesOf
 	marker       bool
-	counted      bool // there are operations
+	counted      bool // it has operations
 	ops          tallies
 }
 
-// ledger keeps the amounts of one location, and gives them at the borders of
-// executions: exactly, also inside of calls.
+// ledger keeps the amounts of one location. It gives the amounts at the borders of executions, exactly also inside of calls.
 //
-// An MPI call is added when it is over and known to be a marker or none. A border
-// that lies after the begin of a call that is not added yet waits in the queue,
-// and so does a border of the newest tick, at which more may happen. Memory: 240
-// bytes for each border that waits, and for each open execution.
+// It adds an MPI call when the call is over, and known to be a marker or not. A border after the begin of a call that is not added yet waits
+// in the queue, as does a border of the newest tick, at which more may happen. Memory: 240 bytes for each border that waits, and for each
+// open execution.
 type ledger struct {
 	at       *location
 	overhead overheadSpans
 
 	sum     amounts
-	since   uint64 // begin of the time outside MPI in progress, or of its part that was not added
-	enterT  uint64 // time of the newest enter, and the calls before that time
-	calls   uint64
-	opsT    uint64 // begin of the newest MPI call with operations, and these amounts before that time
-	ops     tallies
-	flushed uint64 // end of the newest flush of the tracer's buffer
-	off     bool   // the measurement is switched off
+	since   uint64  // begin of the current time outside of MPI, or of the part that is not added
+	enterT  uint64  // time of the newest enter
+	calls   uint64  // number of calls before enterT
+	opsT    uint64  // begin of the newest MPI call with operations
+	ops     tallies // amounts before opsT
+	flushed uint64  // end of the newest flush of the tracer's buffer
+	off     bool    // the measurement is switched off
 	queue   []border
 	waiting []waiting
 }
 
-// waiting is an MPI call that is over, but not known to be a marker or none.
+// waiting is an MPI call that is over, but not yet known to be a marker or not.
 type waiting struct {
 	outermost
-	n uint64 // row in CALL that is still open; Never
+	n uint64 // row in CALL, still open; Never without rows
 }
 
-// border is a begin or an end on its way to the executions.
+// border is a begin or an end of an execution, on its way to executions.
 type border struct {
 	t    uint64
 	at   amounts // before t
@@ -130,7 +128,7 @@ type border struct {
 	key  interval.Key
 }
 
-// spans adds the ticks of c before t.
+// spans adds the ticks of call c before t.
 func (a *amounts) spans(c *outermost, t uint64) {
 	took := min(c.leave, t) - c.enter
 	if c.marker {
@@ -142,14 +140,14 @@ func (a *amounts) spans(c *outermost, t uint64) {
 	}
 }
 
-// counts adds the operations of c from amount first to before end.
+// counts adds the operations of call c, amounts first to end-1.
 func (a *amounts) counts(c *outermost, first, end int) {
 	for i := first; i < end; i++ {
 		a[i] += c.ops[i-firstPoint]
 	}
 }
 
-// enter adds a call that begins at now.
+// enter counts a call that begins at now.
 func (g *ledger) enter(now uint64) {
 	if now != g.enterT {
 		g.enterT, g.calls = now, g.sum[amountCalls]
@@ -157,7 +155,7 @@ func (g *ledger) enter(now uint64) {
 	g.sum[amountCalls]++
 }
 
-// settle adds an MPI call. Calls are added in the order of their begin.
+// settle adds an MPI call. Calls come in the order of their begins.
 func (g *ledger) settle(c *outermost) {
 	if c.counted {
 		if c.enter != g.opsT {
@@ -172,7 +170,7 @@ func (g *ledger) settle(c *outermost) {
 	}
 }
 
-// distribute adds an MPI call to the borders after its begin.
+// distribute adds an MPI call to the queued borders after its begin.
 func (g *ledger) distribute(c *outermost) {
 	for i := range g.queue {
 		b := &g.queue[i]
@@ -186,8 +184,8 @@ func (g *ledger) distribute(c *outermost) {
 	}
 }
 
-// soFar returns the amounts before t, without the calls that are not added yet. From
-// t on there were at most events of that tick. calls is the number of calls before t.
+// soFar returns the amounts before t, without MPI calls that are not added yet. Newer events must be of tick t. calls is the number of
+// calls before t.
 func (g *ledger) soFar(t, calls uint64) amounts {
 	a := g.sum
 	a[amountCalls] = calls
@@ -197,7 +195,7 @@ func (g *ledger) soFar(t, calls uint64) amounts {
 	return a
 }
 
-// callsBefore is the number of calls before t, which is not before the newest enter.
+// callsBefore returns the number of calls before t, which must not be before the newest enter.
 func (g *ledger) callsBefore(t uint64) uint64 {
 	if t == g.enterT {
 		return g.calls
@@ -205,7 +203,7 @@ func (g *ledger) callsBefore(t uint64) uint64 {
 	return g.sum[amountCalls]
 }
 
-// add puts a border into the queue, after those of its time.
+// add adds a border to the queue, which is sorted by time.
 func (g *ledger) add(b border) {
 	i := len(g.queue)
 	g.queue = append(g.queue, b)
@@ -215,8 +213,8 @@ func (g *ledger) add(b border) {
 	g.queue[i] = b
 }
 
-// cut adds the time outside MPI since the last cut: to overhead that records tell,
-// to the state of the outermost or innermost call, and what of it is CPU time to the overlap of computation and requests.
+// cut adds the time outside of MPI since the last cut to the amounts: to overhead if records say so, else to the state of the outermost or
+// innermost call; CPU time also to the overlap of computation and requests.
 func (g *ledger) cut() {
 	if g.at.mpi.depth > 0 {
 		return
@@ -228,6 +226,7 @@ func (g *ledger) cut() {
 	g.since = g.at.now
 }
 
+// piece adds the time outside of MPI from g.since to t.
 func (g *ledger) piece(a *amounts, t uint64) {
 	from := g.since
 	if g.flushed > from {
@@ -252,8 +251,7 @@ func (g *ledger) piece(a *amounts, t uint64) {
 	}
 }
 
-// amountsAt returns the amounts before t, which is not before the newest event but
-// those of its tick.
+// amountsAt returns the amounts before t. There must be no event after t.
 func (g *ledger) amountsAt(t uint64) amounts {
 	a := g.soFar(t, g.callsBefore(t))
 	if g.at.mpi.depth == 0 {
@@ -265,7 +263,7 @@ func (g *ledger) amountsAt(t uint64) amounts {
 // amountsAtCall returns the amounts before the open MPI call.
 func (g *ledger) amountsAtCall() amounts { return g.soFar(g.at.mpi.enter, g.at.mpi.calls) }
 
-// tally counts an operation and what it moves: in the open MPI call, or at once.
+// tally counts an operation and the bytes that it moves: in the open MPI call, or outside of calls at once.
 func (g *ledger) tally(operation int, bytes, received uint64) {
 	c := &g.at.mpi.outermost
 	if g.at.mpi.depth == 0 {

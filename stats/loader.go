@@ -14,25 +14,23 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Outputs is where the load of one location puts its rows. Arrays are finished
-// by the caller after Loader.Finish. With the zero Outputs there are no rows:
-// the Loader makes sums and diagnostics only.
+// Outputs is where the load of one location puts its rows. The caller finishes the arrays after Loader.Finish. With the zero Outputs the
+// Loader makes only sums and diagnostics.
 type Outputs struct {
 	Calls, IO, RMA, Metrics *xtf.ArrayBuilder
 	Channels, Chan          *xtf.ArrayBuilder
-	Sorted                  xtf.Sink             // the channel entries in order, which have the rows of messages and collectives, for Match
-	Scratch                 func() match.Scratch // for those of a long location
-	Late                    xtf.Sink             // when sends completed that others than their calls do, for Match
+	Sorted                  xtf.Sink             // the channel entries, sorted (match.Entries)
+	Scratch                 func() match.Scratch // for entries that do not fit in memory
+	Late                    xtf.Sink             // completions of sends (match.LateSends)
 	Borders                 xtf.Sink             // of executions, as interval.Border, in order
-	Overhead                xtf.Sink             // when records say that the tracer was busy with itself or off: begin, end u64, little-endian, in order and apart
-	Notes                   xtf.Sink             // of what the thread does for others and they for it: trace.ThreadNote
-	Stays                   xtf.Sink             // the location's stays in MPI for Match, begin, end u64, little-endian
-	// Ends makes callN of P2P and COLL rows the number of the event at which the operation ends: for the repair of clocks,
-	// which knows events only.
+	Overhead                xtf.Sink             // spans in which the tracer was busy with itself or off: begin, end u64, little-endian
+	Notes                   xtf.Sink             // trace.ThreadNote: what the thread does for others and they for it
+	Stays                   xtf.Sink             // stays in MPI, for Match: begin, end u64, little-endian
+	// Ends makes callN of P2P and COLL rows the number of the event at which the operation ends, for the repair of clocks.
 	Ends bool
 }
 
-// Loader turns the events of one location into rows, in one pass. It follows the calls; what they mean is up to its parts.
+// Loader turns the events of one location into rows, in one pass. It follows the calls; its parts make rows and sums of them.
 type Loader struct {
 	at      location
 	regions regionSums
@@ -43,11 +41,11 @@ type Loader struct {
 	census  census
 	teams   teams
 	moved   []uint64     // numbers of the events to leave out, ascending
-	site    uint32       // calling context that is entered, Undefined for none
-	notes   match.Stream // of what threads do for one another
+	site    uint32       // calling context of the call that begins, Undefined for none
+	notes   match.Stream // see Outputs.Notes
 }
 
-// location is what the parts of a Loader share: where it is in the events of its location, and what is open there.
+// location is the state that the parts of a Loader share.
 type location struct {
 	t       *Tables
 	p       trace.P
@@ -58,15 +56,15 @@ type location struct {
 	p2p, coll uint64 // rows of messages and collectives so far
 
 	now    uint64 // time of the newest event, ticks since the origin
-	event  uint64 // number of the event in hand
-	wake   uint64 // time of the next event that markers.attend must see before
+	event  uint64 // number of the current event
+	wake   uint64 // before an event at this time or later, markers.attend has to run
 	totals Totals
 	diags  trace.Diagnostics
 	err    error
 
 	stack    []frame
 	mpi      mpiCall
-	requests requests // open ones of MPI
+	requests requests // open MPI requests
 	paths    *callpath.Tree
 }
 
@@ -80,7 +78,7 @@ type frame struct {
 	path   uint32
 }
 
-// interrupts is the flag of an outermost MPI call that an open call in a state with sums makes; 0 where there is none.
+// interrupts returns the flag of an outermost MPI call inside of a call that counts as I/O or as a device call; 0 outside of these.
 func (m *mpiCall) interrupts() uint32 {
 	if m.asides > 0 {
 		switch m.aside {
@@ -93,26 +91,26 @@ func (m *mpiCall) interrupts() uint32 {
 	return 0
 }
 
-// mpiCall is the outermost open MPI call.
+// mpiCall is the outermost open MPI call, and what was before it.
 type mpiCall struct {
 	outermost
-	depth   int // open MPI regions
-	n       uint64
-	region  uint32
-	index   int32
-	probed  uint64 // enter of the last call before it that is not management without a record, if that was a blocking probe; else Never
-	probe   uint32 // the call path of that
-	polled  uint64 // leave of the call before it, if that asked for messages in vain; else Never
-	asides  int    // open calls outside MPI in states that have sums
-	aside   int    // amount of the outermost of them
-	path    uint32
-	site    uint32 // calling context
-	calls   uint64 // before enter
-	half    bool   // with the first half of what may be a marker
-	part    bool   // with a message of a marker or half of one
-	between bool   // with a collective of --between
-	onFile  bool   // with a record that names the file of a collective operation
-	told    bool   // with a record of what it does
+	depth    int    // open MPI regions
+	n        uint64 // row in CALL
+	region   uint32
+	index    int32
+	probed   uint64 // enter of the call before, if that was a blocking probe; else Never. Management calls without a record do not count
+	probe    uint32 // call path of that probe
+	polled   uint64 // leave of the call before, if that tested or probed in vain; else Never
+	asides   int    // open calls outside of MPI in states that have sums
+	aside    int    // amount of the outermost of these
+	path     uint32
+	site     uint32 // calling context
+	calls    uint64 // number of calls before enter
+	half     bool   // it has the first half of what may be a marker
+	part     bool   // it has a message of a marker or half of one
+	between  bool   // it has a collective of --between
+	onFile   bool   // it has a record with the file of a collective operation
+	recorded bool   // it has a record of what it does
 }
 
 // NewLoader prepares the load of location p.
@@ -122,8 +120,7 @@ func NewLoader(t *Tables, p trace.P, out Outputs) *Loader {
 	return l
 }
 
-// Reset prepares the load of another location in the memory of the one before,
-// whose Loaded must not be used any more, its Peers excepted.
+// Reset prepares the load of another location, and reuses memory of the one before. Of its Loaded only Peers may still be used.
 func (l *Loader) Reset(p trace.P, out Outputs) {
 	t := l.at.t
 	process, thread := t.Defs.Process(p)
@@ -146,8 +143,7 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 	}
 }
 
-// Add processes a batch. Its times must not decrease and not lie before the
-// origin.
+// Add processes a batch. Times must not decrease and not be before the origin.
 func (l *Loader) Add(b *trace.Batch) error {
 	l.at.event = b.First
 	leaves := len(l.moved) == 0
@@ -189,7 +185,7 @@ func (l *Loader) Add(b *trace.Batch) error {
 	return l.at.err
 }
 
-// enter begins a call; of the flags of its event it needs trace.Estimated.
+// enter begins a call. event is the flags of its event.
 func (l *Loader) enter(ref uint32, event uint8) {
 	index := l.at.regionIndex(ref)
 	class := l.at.t.class[index]
@@ -247,7 +243,7 @@ func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 	}
 	l.at.mpi.site = l.site
 	l.at.mpi.calls = l.ledger.callsBefore(l.at.now)
-	l.at.mpi.marker, l.at.mpi.half, l.at.mpi.part, l.at.mpi.between, l.at.mpi.told, l.at.mpi.onFile = false, false, false, false, false, false
+	l.at.mpi.marker, l.at.mpi.half, l.at.mpi.part, l.at.mpi.between, l.at.mpi.recorded, l.at.mpi.onFile = false, false, false, false, false, false
 	if l.at.mpi.counted {
 		l.at.mpi.counted = false
 		clear(l.at.mpi.ops[:])
@@ -300,7 +296,7 @@ func (l *Loader) close(flags uint32) {
 		}
 		l.at.endRow(f.n, exclusive, rowFlags)
 		switch {
-		case outer && l.at.mpi.half: // it waits
+		case outer && l.at.mpi.half: // markers.settleWaiting closes it
 		case flags&xtf.FlagCut != 0:
 			l.at.out.Calls.CloseLate(f.n)
 		default:
@@ -324,7 +320,7 @@ func (l *Loader) close(flags uint32) {
 	}
 }
 
-// holds reports whether the outermost call in a state has all the time of what it calls.
+// holds reports whether time in calls inside of the outermost call in a state counts for the state.
 func holds(s trace.State) bool { return xtf.States[s].Flag != 0 && xtf.States[s].Inside == 0 }
 
 // beginSums counts a call that begins now and is not on the stack yet.
@@ -353,7 +349,7 @@ func (s *regionSums) endSums(f *frame) {
 	}
 }
 
-// closeMPI ends the outermost MPI call, row n: its operations get their End.
+// closeMPI ends the outermost MPI call, row n, and its operations.
 func (l *Loader) closeMPI(n uint64, flags uint32) {
 	if !l.markers.recognizer.Idle() && !l.at.mpi.part {
 		l.markers.breakMarker()
@@ -372,26 +368,26 @@ func (l *Loader) closeMPI(n uint64, flags uint32) {
 	if l.at.t.polls[l.at.mpi.index] && !l.at.mpi.counted {
 		l.at.mpi.polled = l.at.now
 	}
-	if l.at.t.class[l.at.mpi.index]&^(trace.ClassMPI|trace.ClassManagement) != 0 || l.at.mpi.told { // MPI_Get_count between a probe and its receive changes nothing
+	if l.at.t.class[l.at.mpi.index]&^(trace.ClassMPI|trace.ClassManagement) != 0 || l.at.mpi.recorded { // MPI_Get_count between a probe and its receive changes nothing
 		l.at.mpi.probed = xtf.Never
 	}
 	if l.at.t.probe[l.at.mpi.index] {
 		l.at.mpi.probed, l.at.mpi.probe = l.at.mpi.enter, l.at.mpi.path
 	}
-	if code := l.at.t.unrecorded[l.at.mpi.index]; code != 0 && !l.at.mpi.told && flags&xtf.FlagCut == 0 {
+	if code := l.at.t.unrecorded[l.at.mpi.index]; code != 0 && !l.at.mpi.recorded && flags&xtf.FlagCut == 0 {
 		l.at.diag(code, fmt.Sprintf("region %d", l.at.mpi.region))
 	}
 	l.at.mpi.n, l.at.mpi.region = xtf.Never, trace.Undefined
 	l.markers.closedMPI()
 }
 
-// Loaded is what the load of a location leaves next to its rows.
+// Loaded is the result of the load of a location, in addition to its rows.
 type Loaded struct {
 	P           trace.P
-	Bytes       uint64 // of input, where the caller says so
+	Bytes       uint64 // of input; set by the caller
 	Totals      Totals
-	Profile     []RegionProfile // by region index; the last is unknown regions
-	Bins        Bins            // of the finest level that is not too much
+	Profile     []RegionProfile // by region index; the last one is for unknown regions
+	Bins        Bins            // of the finest level that is not too large
 	Long        []LongCall      // of the same level; empty without rows
 	Diagnostics trace.Diagnostics
 	P2PRows     uint64
@@ -399,8 +395,8 @@ type Loaded struct {
 	Peers       []match.PeerRange // of the sorted channel entries, ascending
 
 	Tree       *interval.Tree       // of the location's intervals
-	Paths      *callpath.Tree       // of its call paths; path 0 alone without rows
-	Components *interval.Components // of its executions: what needs no partner
+	Paths      *callpath.Tree       // of its call paths; without rows only path 0
+	Components *interval.Components // of its intervals: items that do not need partners
 }
 
 // Finish closes what is still open at the last event and returns the sums.
@@ -439,7 +435,7 @@ func (l *Loader) Finish() (*Loaded, error) {
 	return &rows, l.ops.endChannels(&rows)
 }
 
-// endChannels orders the channel entries of the location and makes channels of them.
+// endChannels sorts the channel entries of the location and makes its channels.
 func (o *operations) endChannels(rows *Loaded) error {
 	if o.at.err != nil || o.at.out.Sorted == nil {
 		return o.at.err
@@ -457,9 +453,8 @@ func (o *operations) endChannels(rows *Loaded) error {
 	return o.at.err
 }
 
-// AppendBinary appends l, without its peers, as variable-length integers: the
-// totals, the regions that were called, their bins,
-// the longest calls, the diagnostics.
+// AppendBinary appends l as variable-length integers: totals, peers, regions that were called, bins, longest calls, diagnostics. Tree, Paths
+// and Components have encodings of their own.
 func (l *Loaded) AppendBinary(b []byte) []byte {
 	b = varint.Append(b, uint64(l.P), l.Bytes, l.P2PRows, l.CollRows, l.Totals.First, l.Totals.Last, l.Totals.Events, uint64(len(l.Peers)))
 	for i := range l.Peers {
@@ -502,7 +497,7 @@ func appendDiagnostics(b []byte, ds *trace.Diagnostics) []byte {
 	return b
 }
 
-// Parse reads what AppendBinary wrote about a location of this trace.
+// Parse decodes what AppendBinary wrote about a location of this trace.
 func (t *Tables) Parse(b []byte) (*Loaded, error) {
 	r := reader{varint.Read(b)}
 	l := &Loaded{P: trace.P(r.Next()), Bytes: r.Next(), P2PRows: r.Next(), CollRows: r.Next()}
@@ -541,7 +536,7 @@ func (t *Tables) Parse(b []byte) (*Loaded, error) {
 	return l, nil
 }
 
-// reader takes what this package packs.
+// reader decodes what this package encodes.
 type reader struct{ varint.Reader }
 
 func (r *reader) diagnostics(ds *trace.Diagnostics) {
@@ -556,16 +551,16 @@ func (r *reader) diagnostics(ds *trace.Diagnostics) {
 	}
 }
 
-// RegionProfile is what a region did on one location, or on several.
+// RegionProfile is the profile of a region on one location, or on several.
 type RegionProfile struct {
 	Calls     uint64
 	Inclusive uint64 // ticks; of recursive calls only the outermost counts
-	Exclusive uint64 // ticks outside called regions
-	Bytes     uint64 // sent and received by MPI calls, one-sided and I/O apart
+	Exclusive uint64 // ticks outside of called regions
+	Bytes     uint64 // sent and received by MPI calls, without one-sided operations and I/O
 	open      uint32 // calls of the region on the stack
 }
 
-// Totals are of all events of one location.
+// Totals are about all events of a location.
 type Totals struct {
 	First, Last uint64 // first and last event, ticks since the origin
 	Events      uint64

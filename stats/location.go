@@ -7,8 +7,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// regionIndex returns the index in the tables of the region that a record names, of those alike the first one. A record of one without
-// definition is counted.
+// regionIndex returns the index in the tables of the region that a record names, the first one of equal regions. It makes a diagnostic for
+// a region without definition.
 func (a *location) regionIndex(ref uint32) int {
 	if i, ok := a.t.Defs.SameRegion(ref); ok {
 		return i
@@ -17,7 +17,7 @@ func (a *location) regionIndex(ref uint32) int {
 	return a.t.unknownRegion()
 }
 
-// wholeCalls says that the event in hand does something else to calls than to begin one or to end the innermost one.
+// wholeCalls tells the builder of CALL rows that the current event does not just begin a call or end the innermost one.
 func (a *location) wholeCalls() {
 	if a.rows {
 		a.out.Calls.Whole()
@@ -38,7 +38,7 @@ func (a *location) diag(c trace.Code, detail string) {
 	a.diags.Add(trace.Diagnostic{Code: c, Time: trace.Time(a.now), Event: a.event, Detail: detail})
 }
 
-// instant is the time from which an operation in the current call counts.
+// instant returns the time from which an operation in the current call counts.
 func (a *location) instant() uint64 {
 	if a.mpi.depth > 0 {
 		return a.mpi.enter
@@ -46,6 +46,7 @@ func (a *location) instant() uint64 {
 	return a.now
 }
 
+// innermost returns the CALL row of the innermost open call, Never for none.
 func (a *location) innermost() uint64 {
 	if len(a.stack) == 0 {
 		return xtf.Never
@@ -53,7 +54,7 @@ func (a *location) innermost() uint64 {
 	return a.stack[len(a.stack)-1].n
 }
 
-// underParent reports whether the parent of a calling context is the innermost open call, or there is none.
+// underParent reports whether the innermost open call is the parent of a calling context, or the context has none.
 func (a *location) underParent(ref uint32) bool {
 	c := a.t.Defs.Context(ref)
 	if c == nil {
@@ -63,8 +64,8 @@ func (a *location) underParent(ref uint32) bool {
 	return !ok || len(a.stack) > 0 && a.stack[len(a.stack)-1].region == parent
 }
 
-// alone is the state of the innermost call where it has a flag and no part in what it calls, outside of MPI and of calls
-// that hold all that they call; StateOwn else.
+// alone returns the state of the innermost call if it does not hold in calls inside of it, outside of MPI and of calls whose state does;
+// else StateOwn.
 func (a *location) alone() trace.State {
 	if top := len(a.stack) - 1; a.t.alone && top >= 0 && a.mpi.depth == 0 && a.mpi.asides == 0 {
 		if s := a.t.state[a.stack[top].index]; xtf.States[s].Inside != 0 {
@@ -74,7 +75,7 @@ func (a *location) alone() trace.State {
 	return trace.StateOwn
 }
 
-// openRowOf opens a row; without rows its number is Never.
+// openRowOf opens a row. Without rows its number is Never.
 func (a *location) openRowOf(array *xtf.ArrayBuilder) (row []byte, n uint64) {
 	if !a.rows {
 		return nil, xtf.Never
@@ -82,7 +83,7 @@ func (a *location) openRowOf(array *xtf.ArrayBuilder) (row []byte, n uint64) {
 	return array.Open()
 }
 
-// path returns the call path of a region that is called now.
+// path returns the call path of a call of region that begins now.
 func (a *location) path(region uint32) uint32 {
 	parent := uint32(0)
 	if top := len(a.stack) - 1; top >= 0 {
@@ -91,8 +92,7 @@ func (a *location) path(region uint32) uint32 {
 	return a.paths.Child(parent, region)
 }
 
-// innermostPath is the call path of the outermost open MPI call, or else of the
-// innermost call.
+// innermostPath returns the call path of the outermost open MPI call, or outside of MPI that of the innermost call.
 func (a *location) innermostPath() uint32 {
 	switch {
 	case a.mpi.depth > 0:
@@ -103,7 +103,7 @@ func (a *location) innermostPath() uint32 {
 	return 0
 }
 
-// window returns the tag of notices of a kind on a window and its communicator, false for a window that is not known.
+// window returns the communicator of a window and the tag of its notices of a kind. ok is false for an unknown window.
 func (a *location) window(kind, win uint32) (comm, tag uint32, ok bool) {
 	if comm, ok = a.t.Defs.WindowComm(win); !ok {
 		return 0, 0, false
@@ -112,7 +112,7 @@ func (a *location) window(kind, win uint32) (comm, tag uint32, ok bool) {
 	return comm, tag, ok
 }
 
-// leaveOut counts calls of tasks whose end or begin is not in this location.
+// leaveOut makes a diagnostic for calls of tasks whose begin or end is not in this location.
 func (a *location) leaveOut(calls int) {
 	if calls > 0 {
 		a.diags.Add(trace.Diagnostic{Code: trace.DiagMovedTask, Time: trace.Time(a.now), Event: a.event, Count: uint64(calls)})

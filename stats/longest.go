@@ -5,16 +5,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// pieceExecutions is how many executions are compared at once: 8 bytes each.
+// pieceExecutions is how many executions are compared at once. Memory: 8 bytes each.
 const pieceExecutions = 1 << 20
 
-// SumOfLongest returns for each node the sum over k of the longest k-th execution
-// of a process. counts are the executions
-// of the process with most, by node, the same on all ranks. Each call of each
-// passes this rank's executions to visit, those of the root and of nodes with fewer
-// than two executions may be left out; their sums are 0 here. Collective. Memory:
-// 8 bytes per node and per execution of a piece. Executions are read again for
-// each piece.
+// SumOfLongest returns for each node the sum over k of the length, in ticks, of the longest k-th execution of any process; 0 for the root
+// and for nodes with fewer than two executions. counts has, by node, the executions of the process with most, the same on all ranks. each
+// calls visit for this rank's executions; SumOfLongest calls it once for each piece of pieceExecutions. Collective. Memory: 8 bytes per
+// node and per execution of a piece.
 func SumOfLongest(c mpi.Comm, counts []uint64, each func(visit func(*xtf.Ival)) error) ([]uint64, error) {
 	return sumOfLongest(c, counts, pieceExecutions, each)
 }
@@ -62,5 +59,5 @@ func sumOfLongest(c mpi.Comm, counts []uint64, piece uint64, each func(visit fun
 	return sums, nil
 }
 
-// ordered maps ticks to integers with sign, in the same order.
+// ordered maps ticks to signed integers, in the same order.
 func ordered(v uint64) int64 { return int64(v ^ 1<<63) }

@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// markers recognises intervals: it remembers the marker in progress, and passes borders on to the executions.
+// markers recognises markers of intervals, and passes their borders on to executions.
 type markers struct {
 	at         *location
 	regions    *regionSums
@@ -19,33 +19,33 @@ type markers struct {
 	executions executions
 
 	recognizer interval.Recognizer
-	mark       interval.Mark // recognised last
+	mark       interval.Mark // the one recognised last
 	before     amounts       // before the begin of the marker in progress
-	beforeT    uint64
-	site       uint32   // calling context of its first call
-	after      leaving  // its newest call, while its receive may still come
-	rows       []uint64 // of messages of its first half
+	beforeT    uint64        // that begin
+	site       uint32        // calling context of the marker's first call
+	after      leaving       // of the marker's newest call, while its receive may still come
+	rows       []uint64      // of the messages of the marker's first half
 	fixed      []interval.Fixed
-	slice      uint64    // end of the slice in progress, Never for none
+	slice      uint64    // end of the current slice, Never for none
 	watched    []watched // open calls that are executions
 	depth      int       // height of the newest of watched, -1 for none
 	entered    int       // height of the stack at the newest enter
 }
 
-// leaving is the leave of a call.
+// leaving is the leave of a call, and the amounts before it.
 type leaving struct {
 	set bool
 	t   uint64
 	at  amounts
 }
 
-// watched is an open call that ends an interval.
+// watched is an open call whose end ends an interval.
 type watched struct {
-	depth int
+	depth int // height on the stack
 	key   interval.Key
 }
 
-// again returns the markers of another location in the memory of these.
+// again returns the markers of another location, and reuses the memory.
 func (m *markers) again(p *interval.Plan) markers {
 	return markers{
 		recognizer: interval.NewRecognizer(p), rows: m.rows[:0], watched: m.watched[:0], depth: -1, slice: xtf.Never,
@@ -59,12 +59,12 @@ func (m *markers) begin(a *location, regions *regionSums, g *ledger, ops *operat
 	})
 }
 
-// mostWaiting is how many borders may wait for an MPI call when a marker begins an
-// interval in it; for ends it is twice that. Only a call that never ends has many.
+// mostWaiting bounds the borders that wait for an MPI call when a marker begins an interval; when one ends, twice as many. Only a call that
+// never ends has many.
 const mostWaiting = 1 << 14
 
-// border registers a border of executions at t, with the amounts before it. It is
-// false for one of a marker where too many wait: that one is left out.
+// border registers a border of executions at t, with the amounts before it. It returns false for a border of a marker that it leaves out
+// because too many wait.
 func (m *markers) border(kind borderKind, t uint64, at amounts, key interval.Key) bool {
 	n := len(m.ledger.queue)
 	if kind == beginMarked && n >= mostWaiting || (kind == endMarked || kind == endEvent) && n >= 2*mostWaiting {
@@ -72,13 +72,13 @@ func (m *markers) border(kind borderKind, t uint64, at amounts, key interval.Key
 		return false
 	}
 	m.ledger.add(border{t, at, kind, key})
-	m.at.mpi.polled = xtf.Never // what lies between two calls is not cut
+	m.at.mpi.polled = xtf.Never // polling between two calls counts only if no border cuts it
 	m.at.wake = min(m.at.wake, t+1)
 	return true
 }
 
-// attend does what is due before an event at now: the end of a bin of time, borders
-// whose time was known before, and what an event that belongs to no marker ends.
+// attend does what is due before an event at now: it ends the time bin and the marker in progress, and registers borders whose time was
+// known before.
 func (m *markers) attend(k trace.Kind, ref uint32) {
 	if m.at.totals.Events == 0 {
 		m.beginProgram()
@@ -94,7 +94,7 @@ func (m *markers) attend(k trace.Kind, ref uint32) {
 	m.setWake()
 }
 
-// setWake sets the time from which on events need attend.
+// setWake sets the time from which on an event needs attend.
 func (m *markers) setWake() {
 	m.at.wake = xtf.Never
 	if m.regions.bins.last != math.MaxUint64 {
@@ -120,7 +120,7 @@ func (m *markers) beginProgram() {
 	}
 }
 
-// passFixed registers the borders up to now whose time was known before.
+// passFixed registers the borders of the sidecar file and of slices up to now.
 func (m *markers) passFixed() {
 	for len(m.fixed) > 0 && m.fixed[0].T <= m.at.now {
 		f := &m.fixed[0]
@@ -139,11 +139,10 @@ func (m *markers) passFixed() {
 	}
 }
 
-// applyBorders passes borders on that lie before now and not after the begin of
-// an MPI call that is not added yet.
+// applyBorders passes those borders on to executions that are before now and not after the begin of an MPI call that is not added yet.
 func (m *markers) applyBorders(now uint64) {
 	g := m.ledger
-	end := now // of the borders that are passed on
+	end := now // borders before it are passed on
 	if len(g.waiting) > 0 {
 		c := &g.waiting[0]
 		if end = min(end, c.enter); c.enter < c.leave {
@@ -153,9 +152,9 @@ func (m *markers) applyBorders(now uint64) {
 		end = min(now, m.at.mpi.enter+1)
 	}
 	switch {
-	case m.after.set: // its interval may have begun there
+	case m.after.set: // the marker's interval may have begun there
 		end = min(end, m.after.t+1)
-	case !m.recognizer.Idle() && !m.recognizer.Recognised(): // and this one may end one there
+	case !m.recognizer.Idle() && !m.recognizer.Recognised(): // the marker may end an interval there
 		end = min(end, m.beforeT+1)
 	}
 	n := 0
@@ -168,12 +167,12 @@ func (m *markers) applyBorders(now uint64) {
 	}
 }
 
-// partOfMarker reports whether an event may lie within a marker.
+// partOfMarker reports whether an event may be inside of a marker.
 func (m *markers) partOfMarker(k trace.Kind, ref uint32) bool {
 	switch k {
 	case trace.MpiSend, trace.MpiIsend, trace.MpiRecv, trace.MpiIrecv: // the recognizer decides
 		return true
-	case trace.MpiIrecvRequest, trace.MpiIsendComplete, trace.Metric: // of the messages, and of the tracer at enter and leave
+	case trace.MpiIrecvRequest, trace.MpiIsendComplete, trace.Metric: // tracers write metrics at enter and leave
 		return true
 	case trace.Leave:
 		return m.at.mpi.depth > 0
@@ -187,7 +186,7 @@ func (m *markers) partOfMarker(k trace.Kind, ref uint32) bool {
 // breakMarker ends the marker in progress.
 func (m *markers) breakMarker() { m.over(m.recognizer.Break()) }
 
-// over handles what is over before the record in hand.
+// over handles the marker in progress, or half of one, that ends before the current record.
 func (m *markers) over(o interval.Outcome) {
 	switch {
 	case o&interval.Dangling != 0:
@@ -201,15 +200,15 @@ func (m *markers) over(o interval.Outcome) {
 	m.after.set = false
 }
 
-// beginMarked registers the begin of the interval whose marker ends at t.
+// beginMarked registers the begin of an interval at the end t of its marker.
 func (m *markers) beginMarked(t uint64, at amounts) {
 	if k := &m.mark; !k.End {
 		m.border(beginMarked, t, at, m.placed(k.Key, m.site))
 	}
 }
 
-// placed adds to the key of a marker where it is: its call site where the
-// trace has one, else the declaration of the innermost region of the program.
+// placed returns the key of a marker with its file and line: of its call site if the trace has that, else of the declaration of the
+// innermost region outside of MPI.
 func (m *markers) placed(k interval.Key, site uint32) interval.Key {
 	k, ok := m.at.t.plan.AtSite(k, site)
 	for i := len(m.at.stack) - 1; i >= 0 && !ok; i-- {
@@ -220,7 +219,7 @@ func (m *markers) placed(k interval.Key, site uint32) interval.Key {
 	return k
 }
 
-// settleWaiting adds the calls of the first half of a marker.
+// settleWaiting adds the calls of the first half of a marker, which turned out to be a marker or not.
 func (m *markers) settleWaiting(marker bool) {
 	g := m.ledger
 	for i := range g.waiting {
@@ -239,8 +238,7 @@ func (m *markers) settleWaiting(marker bool) {
 	m.setWake()
 }
 
-// sent passes a sent message to the recognizer. n is its row; the result is
-// flags of that row.
+// sent passes a sent message to the recognizer. n is its row; it returns flags for that row.
 func (m *markers) sent(self bool, comm, tag uint32, n uint64) (flags uint32) {
 	r := &m.recognizer
 	if r.Idle() && !self {
@@ -263,8 +261,7 @@ func (m *markers) sent(self bool, comm, tag uint32, n uint64) (flags uint32) {
 	return flags
 }
 
-// beforeMarker notes the amounts before the marker that begins with the record in
-// hand.
+// beforeMarker notes the amounts before the marker that begins with the current record.
 func (m *markers) beforeMarker() {
 	if m.beforeT = m.at.instant(); m.at.mpi.depth > 0 {
 		m.before, m.site = m.ledger.amountsAtCall(), m.at.mpi.site
@@ -273,8 +270,8 @@ func (m *markers) beforeMarker() {
 	}
 }
 
-// recognised ends the interval of an end marker and makes the calls of the marker
-// marker calls. It returns the flags of its messages' rows.
+// recognised ends the interval of an end marker, and flags the calls and messages of the marker. It returns the flags for rows of its
+// messages.
 func (m *markers) recognised() (flags uint32) {
 	if m.mark = m.recognizer.Mark(); m.mark.End {
 		m.border(endMarked, m.beforeT, m.before, m.mark.Key)
@@ -295,7 +292,7 @@ func (m *markers) recognised() (flags uint32) {
 	return flags
 }
 
-// received passes a received message to the recognizer, as sent does.
+// received does the same for a received message.
 func (m *markers) received(self bool, comm, tag uint32, n uint64) (flags uint32) {
 	r := &m.recognizer
 	if r.Idle() {
@@ -323,8 +320,7 @@ func (m *markers) received(self bool, comm, tag uint32, n uint64) (flags uint32)
 	return flags
 }
 
-// endMarker handles the end of a call, or of a record outside of calls, of the
-// marker in progress.
+// endMarker handles the end of a call of the marker in progress, or of its record outside of calls.
 func (m *markers) endMarker() {
 	if m.recognizer.Complete() {
 		m.beginMarked(m.at.now, m.ledger.amountsAt(m.at.now))
@@ -336,7 +332,7 @@ func (m *markers) endMarker() {
 	m.setWake()
 }
 
-// parameter handles a parameter of a region, or a Paraver event. It reports whether an option names it.
+// parameter handles a parameter of a region, or a Paraver event. It reports whether the parameter has a meaning for intervals.
 func (m *markers) parameter(k trace.Kind, ref uint32, v uint64) bool {
 	top, r := len(m.at.stack)-1, &m.recognizer
 	if top >= 0 && m.at.t.plan.Uses[m.at.stack[top].index]&interval.UseControl != 0 {
@@ -375,7 +371,7 @@ func (m *markers) parameter(k trace.Kind, ref uint32, v uint64) bool {
 	return true
 }
 
-// point handles a marker whose begin and end are one instant.
+// point handles a marker without length.
 func (m *markers) point(x interval.Mark) {
 	if x.End {
 		m.border(endMarked, m.at.now, m.ledger.amountsAt(m.at.now), x.Key)
@@ -384,7 +380,7 @@ func (m *markers) point(x interval.Mark) {
 	m.border(beginMarked, m.at.now, m.ledger.amountsAt(m.at.now), m.placed(x.Key, m.at.mpi.site))
 }
 
-// watch begins an interval that ends with the open call at a height of the stack.
+// watch begins an interval, which ends with the open call at a height of the stack.
 func (m *markers) watch(depth int, k interval.Key) {
 	if !m.border(beginMarked, m.at.now, m.ledger.amountsAt(m.at.now), k) {
 		return
@@ -393,8 +389,7 @@ func (m *markers) watch(depth int, k interval.Key) {
 	m.depth = depth
 }
 
-// used handles the enter of a region that means something for intervals; its call
-// is on the stack already.
+// used handles the enter of a region with a use for intervals, whose call is on the stack already.
 func (m *markers) used(u interval.Use, index int) {
 	if u&interval.UseInterval != 0 {
 		m.watch(len(m.at.stack)-1, m.at.t.plan.RegionKey(index))
@@ -407,8 +402,7 @@ func (m *markers) used(u interval.Use, index int) {
 	}
 }
 
-// endWatched ends the intervals of the innermost watched call, which ends now. An
-// interval that is a call stays open if the call is cut off.
+// endWatched ends the intervals of the innermost watched call, which ends now. If the end of the events cuts the call off, they stay open.
 func (m *markers) endWatched(flags uint32) {
 	for top := m.depth; m.depth == top; {
 		last := len(m.watched) - 1
@@ -422,7 +416,7 @@ func (m *markers) endWatched(flags uint32) {
 	}
 }
 
-// closedMPI does what an MPI call that is over means for intervals.
+// closedMPI handles the borders at the end of an MPI call.
 func (m *markers) closedMPI() {
 	if !m.recognizer.Idle() {
 		m.endMarker()
@@ -439,9 +433,9 @@ func (m *markers) closedMPI() {
 	}
 }
 
-// endFixed ends the intervals of the sidecar file that reach after the last event.
+// endFixed ends the intervals of the sidecar file that are open at the last event.
 func (m *markers) endFixed(at amounts) {
-	later := map[int]bool{} // they begin after it
+	later := map[int]bool{} // intervals that begin after the last event
 	for _, f := range m.fixed {
 		if !f.End {
 			later[f.Of] = true
@@ -451,7 +445,7 @@ func (m *markers) endFixed(at amounts) {
 	}
 }
 
-// endIntervals closes what is open at the last event, and gives trees and sums.
+// endIntervals ends the executions that are open at the last event, and sets trees and sums of rows.
 func (m *markers) endIntervals(rows *Loaded) error {
 	x := &m.executions
 	rows.Tree, rows.Paths, rows.Components = x.stack.Tree, m.at.paths, x.comps

@@ -8,15 +8,14 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// NodeOutputs is where the rows about nodes go. The caller finishes the arrays.
+// NodeOutputs is where the INTERVAL and STAT rows go. The caller finishes the arrays.
 type NodeOutputs struct {
 	Intervals, Stats *xtf.ArrayBuilder
 
-	Unmatched bool // what needs partners is not known: it is left out
+	Unmatched bool // items that need partners are unknown, and left out
 }
 
-// Write writes the rows of all nodes. sumMax is what INTERVAL.sumMax says of each
-// node but the root.
+// Write writes the rows of all nodes. sumMax has INTERVAL.sumMax of each node except the root.
 func (s Spreads) Write(tree *interval.Tree, sumMax []uint64, out NodeOutputs) {
 	names := nameTable{}
 	for n := range s {
@@ -37,7 +36,7 @@ func (n *NodeSpread) writeInterval(key uint32, node interval.Node, sumMax uint64
 		first, _ := n.Item(xtf.ItemFirst)
 		last, _ := n.Item(xtf.ItemLast)
 		x.Parent, x.ExeMax, x.ExeMin = trace.Undefined, 1, 1
-		// of locations that record metrics the tree has events too, and a program without MPI_Init begins later
+		// the tree also has events of locations that record metrics, and with --init exclude the program begins later
 		if n.Processes == 0 {
 			node.First = 0
 		}
@@ -88,7 +87,7 @@ func (t *nameTable) number(s string) uint32 {
 	return n
 }
 
-// NodeNames is the section of names and files that Write numbers for this tree.
+// NodeNames returns the section of the names and files that Write numbers for this tree.
 func NodeNames(tree *interval.Tree) []byte {
 	var t nameTable
 	for n := range uint32(tree.Len()) {

@@ -2,7 +2,7 @@ package stats
 
 import "github.com/coppice-hpc/coppice/stats/match"
 
-// operations are the messages, collectives and notices of the location on their way to their channels.
+// operations collects the messages, collectives and notices of the location, for match.Entries.
 type operations struct {
 	at      *location
 	regions *regionSums
@@ -11,18 +11,18 @@ type operations struct {
 
 	posting  uint64 // number of the next posting
 	pending  []pendingOp
-	ended    int             // of pending, so many have ended
-	done     []doneSend      // that complete in the current MPI call
+	ended    int             // number of pending ones that have ended
+	done     []doneSend      // sends that complete in the current MPI call
 	begun    beginning       // of a collective
 	lastColl uint64          // T of the newest COLL row
-	canceled map[uint64]bool // postings that match nothing
+	canceled map[uint64]bool // postings of canceled sends
 	entries  match.Entries
 	late     match.LateSends
 	stays    stays
 
-	locks  requests            // of windows that are held, see acquired
-	asked  []uint64            // those that the current call asked for, see requested
-	groups map[uint32][]uint32 // processes of the groups that epochs were with, see synchronisedAll
+	locks  requests            // locks of windows that are held, see acquired
+	asked  []uint64            // locks that the current call requested, see requested
+	groups map[uint32][]uint32 // processes of groups, see synchronisedAll
 }
 
 // beginning is the last MpiCollectiveBegin.
@@ -31,7 +31,7 @@ type beginning struct {
 	set bool // no end has used it yet
 }
 
-// pendingOp is an operation that waits for its End, which is that of the current MPI call, or for the end of the marker in progress.
+// pendingOp is an operation that waits for the end of the current MPI call, or of the marker in progress.
 type pendingOp struct {
 	match.Key
 	match.Operation
@@ -44,7 +44,7 @@ type doneSend struct {
 	path uint32
 }
 
-// again returns the operations of another location in the memory of these.
+// again returns the operations of another location, and reuses the memory.
 func (o *operations) again() operations {
 	return operations{pending: o.pending[:0], done: o.done[:0], entries: o.entries, late: o.late, stays: o.stays}
 }
@@ -55,16 +55,15 @@ func (o *operations) begin(a *location, regions *regionSums, g *ledger, m *marke
 	o.late, o.stays = match.LateSends{Stream: o.late.To(a.out.Late)}, stays{Stream: o.stays.To(a.out.Stays)}
 }
 
-// stays are the calls in which messages of the location make progress and that begin
-// while a request is open: the stays in MPI that the sender of a posted receive may
-// wait for.
+// stays writes the location's stays in MPI: outermost MPI calls in which messages make progress and that begin while a request is open.
+// The sender of a message whose receive is posted may wait for one.
 type stays struct {
 	match.Stream
-	n    uint64 // that have begun
+	n    uint64 // begun so far
 	open bool
 }
 
-// beginStay and endStay take the borders of an outermost MPI call.
+// beginStay begins a stay with an outermost MPI call, if that is one.
 func (o *operations) beginStay(index int) {
 	if o.stays.open = o.at.requests.n > 0 && o.at.t.progress[index]; o.stays.open {
 		o.stays.n++

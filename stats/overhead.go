@@ -7,23 +7,21 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// overheadSpans is when records say that the tracer was busy with itself or switched
-// off, in order and apart.
+// overheadSpans writes the spans in which the tracer was busy with itself or switched off. They ascend and do not overlap.
 type overheadSpans struct {
 	match.Stream
-	begin, end uint64           // the span in hand
+	begin, end uint64           // the current span
 	off        trace.Diagnostic // the measurement was off; Count 0 for never
 }
 
-// close ends the span in hand.
+// close writes the current span.
 func (s *overheadSpans) close() {
 	if s.begin < s.end {
 		s.Add(s.begin, s.end)
 	}
 }
 
-// measured takes a record about the measurement itself: from now on it is off or on,
-// and busy up to an instant.
+// measured takes a record about the measurement: from now on it is off or on, and the tracer is busy up to an instant.
 func (g *ledger) measured(off bool, busy uint64) {
 	g.cut()
 	s := &g.overhead
@@ -41,7 +39,7 @@ func (g *ledger) measured(off bool, busy uint64) {
 	g.off, g.flushed = off, max(g.flushed, busy)
 }
 
-// endSpans writes what is left of overhead, stays and notes at the last event.
+// endSpans writes what is left of overhead, stays and notes, at the last event.
 func (l *Loader) endSpans() error {
 	s := &l.ledger.overhead
 	if l.ledger.off {

@@ -10,40 +10,39 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Reducer makes processes of the locations of one rank, in ascending P, and
-// distributions over all processes. Memory: the components of two processes, and
-// the distributions of all nodes.
+// Reducer joins the components of the locations of one rank to processes, and these to distributions over all processes. Memory: the
+// components of two processes, and the distributions of all nodes.
 type Reducer struct {
 	t       *Tables
 	homes   partition.Homes
 	spreads Spreads
-	away    *process // of the rank's first process, if another rank is its home
-	open    *process // the newest one at home here
+	away    *process // the part of the rank's first process, if its home is another rank
+	open    *process // the newest process whose home is this rank
 	number  uint32   // of open
-	part    bool     // the program is a part of the events
-	claimed []bool   // nodes that a location of the first process on a lower rank executed
+	part    bool     // the program is only a part of the events
+	claimed []bool   // see Claimed
 }
 
-// Message tags: one for each size of groups from tagTiles on.
+// Message tags. From tagTiles on there is one for each size of groups.
 const (
 	tagPart = 121 + iota
 	tagClaimed
 	tagTiles
 )
 
-// process is the items of some locations of one process.
+// process is the components of some locations of one process.
 type process struct {
 	begun bool // a location that is not a metric recorder has events
 	interval.Components
 }
 
-// NewReducer prepares the reduction on one rank, over the nodes of the run.
+// NewReducer prepares the reduction on one rank. nodes is the number of nodes of the run.
 func NewReducer(t *Tables, ranges []partition.Range, rank, nodes int) *Reducer {
 	return &Reducer{t: t, homes: partition.NewHomes(t.Defs, ranges, rank), spreads: make(Spreads, nodes), part: t.plan.WithoutInit}
 }
 
-// Add takes the components of the next location, which belong to the Reducer
-// afterwards. Metric recorders add events, but no times.
+// Add takes the components of the next location, in ascending P. The Reducer owns them afterwards. Locations that record metrics add events
+// only.
 func (r *Reducer) Add(p trace.P, c *interval.Components) {
 	next := &process{Components: *c}
 	switch {
@@ -69,11 +68,9 @@ func (r *Reducer) Add(p trace.P, c *interval.Components) {
 	}
 }
 
-// join adds locations that come after those of x: items that add up are added, the
-// others stay those of the first location that executed the node; of the whole
-// program they stay those of the first location, the one that calls MPI, but that
-// its time spans the events of all locations unless the program is only a part of
-// them.
+// join joins o, locations after those of x, into x. Items that add up (xtf.Item.Adds) are added. Other items of a node stay those of the
+// first location that executed it, those of the root those of the first location, which calls MPI. But the root's time spans the
+// events of all locations, unless the program is only a part of the events.
 func (x *process) join(o *process, part bool) {
 	for n := range uint32(o.Len()) {
 		if !o.Has(n) {
@@ -105,8 +102,7 @@ func (x *process) join(o *process, part bool) {
 	}
 }
 
-// executed reports whether the process takes part in a node: it executed it, or
-// has events.
+// executed reports whether the process executed a node; the root if it has events.
 func (x *process) executed(n uint32) bool {
 	if n == 0 {
 		return x.Value(0, xtf.ItemEvents) != 0
@@ -114,7 +110,7 @@ func (x *process) executed(n uint32) bool {
 	return x.Value(n, xtf.ItemExecutions) != 0
 }
 
-// close puts the newest process into the distributions.
+// close adds the newest process to the distributions.
 func (r *Reducer) close() {
 	if r.open == nil {
 		return
@@ -127,7 +123,8 @@ func (r *Reducer) close() {
 	r.open = nil
 }
 
-// Reduce joins the distributions of all ranks, unless one of them failed before; the result is on rank 0. Collective.
+// Reduce joins the distributions of all ranks on rank 0. failed is an earlier error of this rank: all ranks then return an error.
+// Collective.
 func (r *Reducer) Reduce(c mpi.Comm, failed error) (Spreads, error) {
 	if err := r.joinSplit(c); failed == nil {
 		failed = err
@@ -141,13 +138,11 @@ func (r *Reducer) Reduce(c mpi.Comm, failed error) (Spreads, error) {
 	return spreads, nil
 }
 
-// Claimed says which nodes were executed by locations of this rank's first process
-// that lower ranks hold, after Reduce.
+// Claimed returns, by node after Reduce, whether locations of this rank's first process on lower ranks executed it.
 func (r *Reducer) Claimed() []bool { return r.claimed }
 
-// joinSplit brings the parts of processes spread over ranks to their homes. A rank
-// first gives, then takes, then hears what ranks below it had: nobody waits for a
-// lower rank before it has served the higher ones.
+// joinSplit sends the parts of processes that are spread over ranks to their homes, and gets the claimed nodes. A rank first sends its
+// part, then serves higher ranks, and only then waits for a lower rank.
 func (r *Reducer) joinSplit(c mpi.Comm) error {
 	to, away := r.homes.Away()
 	if away {
@@ -188,8 +183,7 @@ func (r *Reducer) joinSplit(c mpi.Comm) error {
 	return nil
 }
 
-// executedNodes is a byte for each node that says whether the open process
-// executed it.
+// executedNodes returns a byte for each node: 1 if the open process executed it.
 func (r *Reducer) executedNodes() []byte {
 	b := make([]byte, len(r.spreads))
 	for n := range b {

@@ -8,27 +8,25 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// eventsPerRow is how many events there are at least for each row of TIMEBIN
-// below the top level, over all locations.
+// eventsPerRow is the least number of events for each TIMEBIN row below the top level, over all locations.
 const eventsPerRow = 64
 
-// wholeRows is the most rows of the finest level of the sum over all locations,
-// so the most that a rank holds of it. 48 bytes each.
+// wholeRows is the most rows of bins of the sum over all locations. Memory: 48 bytes each.
 const wholeRows = 1 << 16
 
-// Levels are the levels of bins that all locations have: of TIMEBIN from Finest
-// on, of TILE from Tile. Top has a single bin, the profile.
+// Levels are the levels of bins that all locations have: TIMEBIN rows from Finest to Top, TILE rows from Tile to Top. Top has a single bin,
+// the profile.
 type Levels struct{ Finest, Tile, Top uint8 }
 
 // LevelCounts counts the rows that locations would have at each level.
 type LevelCounts struct {
 	Rows  [BinLevels]int64
 	Least int64 // the coarsest of the locations' finest levels
-	Calls int64 // of the location with most of them
+	Calls int64 // of the location with most calls
 	place []int32
 }
 
-// Add counts the rows of a location. Its bins are used up.
+// Add counts the rows of a location. It destroys b.
 func (c *LevelCounts) Add(t *Tables, b *Bins) {
 	if c.place == nil {
 		c.place = make([]int32, len(t.class))
@@ -47,9 +45,8 @@ func (c *LevelCounts) Add(t *Tables, b *Bins) {
 	}
 }
 
-// Levels chooses the finest level that has at most one row for eventsPerRow
-// events of all locations, together with the levels above it, and for tiles the
-// finest with callsPerTile calls in a bin. Ticks end at last.
+// Levels chooses for TIMEBIN the finest level that has, together with the levels above it, at most one row for eventsPerRow events of all
+// locations; for TILE the finest level with callsPerTile calls in a bin. last is the run's last event.
 func (c *LevelCounts) Levels(last, events uint64) Levels {
 	l := Levels{Top: Level(last)}
 	l.Finest, l.Tile = l.Top, l.Top
@@ -67,7 +64,7 @@ func (c *LevelCounts) Levels(last, events uint64) Levels {
 	return l
 }
 
-// Reduce adds up the counts and events of all ranks, and finds the last instant. Collective.
+// Reduce adds up the counts and events of all ranks, and sets last to the greatest one. Collective.
 func (c *LevelCounts) Reduce(comm mpi.Comm, last, events *uint64) error {
 	most, sums := []int64{c.Least, c.Calls, int64(min(*last, math.MaxInt64))}, append(c.Rows[:], int64(*events))
 	if err := comm.AllreduceInt64(sums, mpi.Sum); err != nil {
@@ -79,8 +76,7 @@ func (c *LevelCounts) Reduce(comm mpi.Comm, last, events *uint64) error {
 	return err
 }
 
-// writePyramid writes the rows of the levels below the top, finest first, and
-// then the profile as the top. b stays as it is.
+// writePyramid writes the rows of the levels below the top, finest first, and then the profile as the top. It does not change b.
 func writePyramid(t *Tables, b *Bins, profile []RegionProfile, top uint8, out *xtf.ArrayBuilder) {
 	var buf []BinRow
 	place := make([]int32, len(t.class))
@@ -104,7 +100,7 @@ func writePyramid(t *Tables, b *Bins, profile []RegionProfile, top uint8, out *x
 	}
 }
 
-// timeBin is the TIMEBIN row of a region.
+// timeBin returns the TIMEBIN row of a region.
 func (t *Tables) timeBin(region int, key uint64, s *BinSums) xtf.TimeBin {
 	r := xtf.TimeBin{
 		Key: key, Region: trace.Undefined, Class: uint32(t.class[region]),
@@ -116,14 +112,12 @@ func (t *Tables) timeBin(region int, key uint64, s *BinSums) xtf.TimeBin {
 	return r
 }
 
-// binSum adds up the bins of locations, at the finest level with at most most
-// rows. A part of the locations never has more rows than all, so the
-// level of the whole sum does not depend on the order they come in, nor on how
-// they are dealt out to ranks.
+// binSum adds up the bins of locations, at the finest level with at most most rows. A part of the locations never has more rows than all,
+// so the level of the whole sum depends neither on their order nor on how they are distributed over ranks.
 type binSum struct {
 	bins  Bins
 	top   uint8
-	most  int // rows
+	most  int
 	spare []BinRow
 	own   []BinRow
 	place []int32
@@ -133,7 +127,7 @@ func newBinSum(t *Tables, levels Levels, most int) *binSum {
 	return &binSum{bins: Bins{Level: levels.Finest}, top: levels.Top, most: most, place: make([]int32, len(t.class))}
 }
 
-// add takes bins of any level up to the top; they stay as they are.
+// add adds bins of any level up to the top. It does not change b.
 func (s *binSum) add(b *Bins) {
 	s.bins.raise(b.Level, s.place)
 	rows := b.Rows

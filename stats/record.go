@@ -17,7 +17,7 @@ const measurementOff = 2
 func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 	w := b.Words(e)
 	if e.Kind.Unread() {
-		l.at.mpi.told = true
+		l.at.mpi.recorded = true
 		l.census.countUnread(e.Kind)
 	}
 	switch e.Kind {
@@ -45,7 +45,7 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 		l.ops.collective(trace.RecordedOp(w[0]), w[1:], &w[5])
 	case trace.RmaCollectiveEnd:
 		if !l.ops.onWindow(w[0], uint32(w[2])) {
-			l.at.mpi.told = true
+			l.at.mpi.recorded = true
 			l.census.countUnread(e.Kind)
 		}
 	case trace.CallingContextEnter, trace.CallingContextLeave:
@@ -80,26 +80,27 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 	}
 }
 
-// note keeps what a record tells that threads do for one another; false if that is nothing.
+// note writes the note of a record of what threads do for each other. It returns false for other records.
 func (l *Loader) note(k trace.Kind, w []uint64) bool {
 	n, ok := trace.ThreadNoteOf(k, w)
 	if ok {
 		var row [trace.NoteBytes]byte
-		_ = l.notes.AddRow(n.Append(row[:0], l.at.now)) // what fails is told at the end
+		_ = l.notes.AddRow(n.Append(row[:0], l.at.now)) // endSpans returns the error
 	}
 	return ok
 }
 
-// operates is called for each operation of messages and collectives: outside of calls, a probe before it is over.
+// operates notes that there is an operation. Outside of calls a probe before it no longer counts.
 func (o *operations) operates() {
-	o.at.mpi.told = true
+	o.at.mpi.recorded = true
 	if o.at.mpi.depth == 0 {
 		o.at.mpi.probed = xtf.Never
 	}
 }
 
+// post takes the posting of a nonblocking operation. row is that of a send.
 func (o *operations) post(id uint64, k requestKind, row uint64) {
-	o.at.mpi.told = true
+	o.at.mpi.recorded = true
 	o.ledger.cut()
 	r := request{id: id, posting: o.posting, post: o.at.instant(), stay: o.stays.n, row: row, kind: k}
 	o.posting++
@@ -108,7 +109,7 @@ func (o *operations) post(id uint64, k requestKind, row uint64) {
 	}
 }
 
-// newMessage begins a message of the current call, for message.
+// newMessage begins a message of the current call, which message then adds.
 func (o *operations) newMessage(kind, comm, tag uint32, bytes uint64) *pendingOp {
 	op := o.newOperation(comm, tag)
 	if op.Direction = xtf.ChannelSend; kind&xtf.P2PKindMask == xtf.P2PRecv {
@@ -118,7 +119,7 @@ func (o *operations) newMessage(kind, comm, tag uint32, bytes uint64) *pendingOp
 	return op
 }
 
-// newOperation begins an operation of the current call in memory after that of pending. Field by field, as in enter.
+// newOperation begins an operation of the current call, in the memory after the last one of pending. It sets field by field, as in enter.
 func (o *operations) newOperation(comm, tag uint32) *pendingOp {
 	n, t := len(o.pending), o.at.instant()
 	o.pending = slices.Grow(o.pending, 1)
@@ -158,9 +159,8 @@ func (o *operations) receive(rank, comm, tag uint32, bytes uint64, id *uint64) {
 	o.message(op, rank)
 }
 
-// posted returns the number of the posting that an operation completes, and sets
-// post to its instant; stay is that of the request. Without a request, or with one
-// never posted, the operation posts itself now.
+// posted returns the number of the posting that an operation completes, with the stay of the request, and sets post to its instant. An
+// operation without a request, or whose request was never posted, posts itself now.
 func (o *operations) posted(id *uint64, post *uint64, what string) (posting, stay uint64) {
 	if id != nil {
 		o.ledger.cut()
@@ -174,7 +174,7 @@ func (o *operations) posted(id *uint64, post *uint64, what string) (posting, sta
 	return o.posting - 1, xtf.Never
 }
 
-// message takes an operation that newMessage began.
+// message adds an operation that newMessage began.
 func (o *operations) message(op *pendingOp, rank uint32) {
 	o.operates()
 	op.Peer = o.at.t.Defs.Peer(op.Comm, rank, o.at.process)
@@ -184,7 +184,7 @@ func (o *operations) message(op *pendingOp, rank uint32) {
 	if o.at.mpi.depth > 0 {
 		o.regions.profile[o.at.mpi.index].Bytes += op.Bytes
 	}
-	if self := op.Peer == o.at.process; op.Kind&xtf.P2PNotice != 0 { // no marker
+	if self := op.Peer == o.at.process; op.Kind&xtf.P2PNotice != 0 { // not a marker
 	} else if op.Direction == xtf.ChannelSend {
 		op.Kind |= o.markers.sent(self, op.Comm, op.Tag, op.Row)
 	} else {
@@ -195,11 +195,12 @@ func (o *operations) message(op *pendingOp, rank uint32) {
 	}
 	o.at.p2p++
 	if op.Path = o.at.innermostPath(); op.Kind&xtf.P2PProbed != 0 {
-		op.Path = o.at.mpi.probe // where it waits
+		op.Path = o.at.mpi.probe // it waits there
 	}
 	o.pending = o.pending[:len(o.pending)+1]
 }
 
+// sendComplete takes the completion of a nonblocking send by the current call.
 func (o *operations) sendComplete(id uint64) {
 	o.operates()
 	o.ledger.cut()
@@ -213,7 +214,7 @@ func (o *operations) sendComplete(id uint64) {
 	}
 }
 
-// cancel ends a request without completing it. The row of a send stays; it matches nothing.
+// cancel ends a request without completing it. The row of a send stays, but matches nothing.
 func (o *operations) cancel(id uint64) {
 	o.ledger.cut()
 	r, ok := o.at.requests.take(id)
@@ -236,12 +237,13 @@ func (o *operations) cancel(id uint64) {
 	o.canceled[r.posting] = true
 }
 
+// collective adds a member of a collective operation. w is communicator, root, bytes sent and received; id a nonblocking one's request.
 func (o *operations) collective(kind uint32, w []uint64, id *uint64) {
 	o.operates()
 	comm, root, sent, received := uint32(w[0]), uint32(w[1]), w[2], w[3]
 	op := o.newOperation(comm, trace.Undefined)
 	if o.at.mpi.depth == 0 && id == nil && o.begun.set {
-		op.T = max(o.begun.t, o.lastColl) // rows are in the order of T, whatever the records claim
+		op.T = max(o.begun.t, o.lastColl) // rows must be in the order of T
 	}
 	o.begun.set, o.lastColl = false, op.T
 	op.Peer, op.Direction, op.Row = trace.Undefined, xtf.ChannelColl, o.at.coll
@@ -273,8 +275,8 @@ func (o *operations) collective(kind uint32, w []uint64, id *uint64) {
 	}
 }
 
-// onFile makes the call in hand, the first time that a record in it names a file, one of all processes that have the file open together, if
-// it is a collective one.
+// onFile makes the current call, if it is a collective operation on files, a collective of the processes that opened a file together. It
+// does so for the first record of the call that names a file.
 func (o *operations) onFile(handle uint32) {
 	comm, shared := o.at.t.files[handle]
 	if !shared || o.at.mpi.depth == 0 || o.at.mpi.onFile || o.at.t.onFile[o.at.mpi.index] == 0 {
@@ -284,8 +286,8 @@ func (o *operations) onFile(handle uint32) {
 	o.collective(o.at.t.onFile[o.at.mpi.index], []uint64{uint64(comm), trace.Undefined, 0, 0}, nil)
 }
 
-// completeOps ends the operations of the current call now. So rows with a call have its begin and end, which xtf.ArrayBuilder.Follow
-// relies on.
+// completeOps ends the operations of the current call now. So their rows have the begin and end of the call, as xtf.ArrayBuilder.Follow
+// requires.
 func (o *operations) completeOps(flags uint32) {
 	for i := o.ended; i < len(o.pending); i++ {
 		o.endOperation(&o.pending[i], flags)
@@ -324,7 +326,7 @@ func (o *operations) endOperation(op *pendingOp, flags uint32) {
 	}
 }
 
-// deal deals the operations that have ended to their channels.
+// deal adds the pending operations, which have ended, to their channels.
 func (o *operations) deal() {
 	for i := range o.pending {
 		op := &o.pending[i]
@@ -335,8 +337,7 @@ func (o *operations) deal() {
 	o.pending, o.ended = o.pending[:0], 0
 }
 
-// sendFlags tells what a send of the current call waits for. Outside of calls
-// nobody waits.
+// sendFlags returns the entry flags of a send of the current call; none outside of calls.
 func (o *operations) sendFlags(kind uint32) (flags uint32) {
 	if o.at.mpi.region == trace.Undefined {
 		return 0
@@ -350,9 +351,10 @@ func (o *operations) sendFlags(kind uint32) (flags uint32) {
 	return flags
 }
 
+// context takes the enter or leave of a calling context, which is a call.
 func (l *Loader) context(k trace.Kind, ref uint32) {
 	l.census.seen = l.at.now
-	region, _ := l.at.t.Defs.ContextRegion(ref) // an unknown context is a call of an unknown region, counted as such
+	region, _ := l.at.t.Defs.ContextRegion(ref) // an unknown context is a call of an unknown region
 	if k == trace.CallingContextEnter {
 		if !l.at.underParent(ref) {
 			l.at.diag(trace.DiagNoFrame, fmt.Sprintf("calling context %d", ref))
@@ -365,7 +367,7 @@ func (l *Loader) context(k trace.Kind, ref uint32) {
 	}
 }
 
-// sample counts a sample; trace.Frames has made calls of its frames.
+// sample counts a sample. trace.Frames made calls of its frames before.
 func (c *census) sample(context, generator uint32) {
 	if u := &c.samples; u.count == 0 {
 		u.first, u.event = c.at.now, c.at.event
@@ -380,8 +382,8 @@ func (c *census) sample(context, generator uint32) {
 	}
 }
 
-// operation handles file and one-sided operations; all other records carry no
-// row and stay in the call graph.
+// operation handles file operations, one-sided operations and synchronisation of windows. Other records have no rows; the call graph has
+// them.
 func (l *Loader) operation(k trace.Kind, w []uint64) {
 	switch k {
 	case trace.IoCreateHandle, trace.IoDestroyHandle, trace.IoSeek, trace.IoOperationBegin:
@@ -402,7 +404,7 @@ func (l *Loader) operation(k trace.Kind, w []uint64) {
 		l.ops.synchronised(uint32(w[0]), uint32(w[1]))
 	case trace.RmaGroupSync:
 		const processes = 1      // of RmaSyncLevel
-		if w[0]&processes != 0 { // an MPI_Win_test that finds an epoch not over synchronises nobody
+		if w[0]&processes != 0 { // else it is an MPI_Win_test that found the epoch not over
 			l.ops.synchronisedAll(uint32(w[1]), uint32(w[2]))
 		}
 	case trace.RmaRequestLock:
@@ -416,14 +418,14 @@ func (l *Loader) operation(k trace.Kind, w []uint64) {
 	}
 }
 
-// unread counts the records of a kind that no analysis reads: trace.Kind.Unread.
+// unread counts the records of a kind.
 type unread struct {
 	count uint64
-	first uint64 // time of the first, ticks since the origin
+	first uint64 // time of the first one, ticks since the origin
 	event uint64 // its number
 }
 
-// census counts records that leave no row: of each kind that no analysis reads, and samples.
+// census counts samples, and records of kinds that no analysis reads (trace.Kind.Unread).
 type census struct {
 	at      *location
 	unread  [256]unread // by kind of record
@@ -439,7 +441,7 @@ func (c *census) countUnread(k trace.Kind) {
 	u.count++
 }
 
-// reportUnread adds one diagnostic for each kind that was counted.
+// reportUnread makes one diagnostic for each kind that was counted.
 func (c *census) reportUnread() {
 	if u := &c.samples; u.count > 0 {
 		c.at.diags.Add(trace.Diagnostic{Code: trace.DiagSampled, Time: trace.Time(u.first), Event: u.event, Count: u.count})

@@ -13,20 +13,19 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Summary is the results about all locations. Its size grows with the number of
-// regions, not with locations or events: bins are at most wholeRows rows.
+// Summary is the sums over all locations. Its size does not grow with locations or events, only with regions.
 type Summary struct {
-	Profile []RegionProfile // by region index, summed over locations
-	Bins    Bins            // the same, at a level with at most wholeRows rows
+	Profile []RegionProfile // by region index
+	Bins    Bins            // at a level with at most wholeRows rows
 	Codes   []CodeTotal     // by ascending code
 }
 
-// CodeTotal is what all locations found of one kind of problem.
+// CodeTotal is the diagnostics of one code of all locations.
 type CodeTotal struct {
 	Code      trace.Code
 	Count     uint64
 	Worst     uint64
-	Locations uint64
+	Locations uint64 // with that code
 }
 
 var errSummary = errors.New("a damaged summary from another rank")
@@ -55,7 +54,7 @@ func (s *Summarizer) Add(f *Finished, l *Loaded) {
 	}
 }
 
-// Reduce joins the sums of all ranks; the result is on rank 0. Collective.
+// Reduce joins the sums of all ranks on rank 0. Collective.
 func (s *Summarizer) Reduce(c mpi.Comm) (*Summary, error) {
 	s.sum.Bins = s.bins.bins
 	sum, err := mpi.TreeReduce(c, &s.sum, nil, (*Summary).encode, s.decode, s.merge)
@@ -78,7 +77,7 @@ func mergeCodes(a, b []CodeTotal) []CodeTotal {
 	})
 }
 
-// mergeSummaries joins b, about higher processes, into a.
+// merge joins b into a, with its bins in s.
 func (s *Summarizer) merge(a, b *Summary) (*Summary, error) {
 	for i := range a.Profile {
 		a.Profile[i].add(&b.Profile[i])
@@ -89,7 +88,7 @@ func (s *Summarizer) merge(a, b *Summary) (*Summary, error) {
 	return a, nil
 }
 
-// words lists the numbers of s in the order of its encoding; bins and codes follow.
+// words returns the numbers of the profile in the order of the encoding, in which bins and codes follow.
 func (s *Summary) words() []*uint64 {
 	var list []*uint64
 	for i := range s.Profile {
@@ -130,8 +129,7 @@ func (s *Summarizer) decode(b []byte) (*Summary, error) {
 	return sum, nil
 }
 
-// AddProblems adds what was found outside the locations, for example in the
-// definitions.
+// AddProblems adds diagnostics that are not of locations, for example of the definitions.
 func (s *Summary) AddProblems(ds *trace.Diagnostics) {
 	for i := range ds.Codes {
 		c := &ds.Codes[i]
@@ -149,8 +147,7 @@ func (s *Summary) Partial() bool {
 	return false
 }
 
-// Write writes the rows about all regions and problems; last is the run's last
-// event. The caller finishes the arrays.
+// Write writes the TIMEBIN and DIAG rows of the run. last is the run's last event. The caller finishes the arrays.
 func (s *Summary) Write(t *Tables, top uint8, last uint64, bins, diagnostics *xtf.ArrayBuilder) {
 	writePyramid(t, &s.Bins, s.Profile, top, bins)
 	for _, c := range s.Codes {

@@ -1,6 +1,6 @@
 package stats
 
-// request is a posted, not yet completed non-blocking operation.
+// request is a nonblocking operation that is posted and not complete, or a lock of a window that is held (see acquired).
 type request struct {
 	id      uint64
 	posting uint64 // number of the posting in the location's stream
@@ -19,8 +19,8 @@ const (
 	collectiveRequest
 )
 
-// requests maps request ids to open requests: linear probing, so that rising
-// and reused ids cost the same and nothing is allocated in steady state.
+// requests is a hash table of open requests by id, with linear probing: rising and reused ids cost the same, and nothing is allocated in
+// steady state.
 type requests struct {
 	slots []request
 	n     int
@@ -30,7 +30,7 @@ func (q *requests) home(id uint64) int {
 	return int((id * 0x9E3779B97F4A7C15 >> 32) & uint64(len(q.slots)-1))
 }
 
-// add stores r and reports whether the id was open already (then it is replaced).
+// add adds r. It reports whether it replaced an open request with the same id.
 func (q *requests) add(r request) (replaced bool) {
 	if 2*q.n >= len(q.slots) {
 		q.grow()
@@ -63,7 +63,7 @@ func (q *requests) take(id uint64) (request, bool) {
 		i = (i + 1) & mask
 	}
 	r := q.slots[i]
-	// Move later entries of the probe sequence back into the hole.
+	// Move later entries of the probe sequence into the hole.
 	for j := (i + 1) & mask; q.slots[j].used; j = (j + 1) & mask {
 		if (j-q.home(q.slots[j].id))&mask >= (j-i)&mask {
 			q.slots[i] = q.slots[j]

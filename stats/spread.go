@@ -14,7 +14,7 @@ type Spread struct {
 	Sum        uint64    // less than 2^63, see xtf.Most
 	Squares    [2]uint64 // 128 bits, low word first: no more than the square of the sum
 	Min, Max   uint64
-	MinP, MaxP uint32 // the lowest process that attains it
+	MinP, MaxP uint32 // the lowest process with that value
 }
 
 // add puts the value of a process into s; processes come in ascending order.
@@ -47,16 +47,14 @@ func (s *Spread) merge(o *Spread) {
 	}
 }
 
-// NodeSpread is the distribution of all items of one node. An item that is 0 on
-// all processes has none.
+// NodeSpread is the distributions of all items of one node.
 type NodeSpread struct {
-	Processes uint64 // that executed the node
-	lowest    uint32 // of them
-	items     [xtf.NumItems]*Spread
+	Processes uint64                // that executed the node
+	lowest    uint32                // the lowest of these
+	items     [xtf.NumItems]*Spread // nil: 0 on all processes
 }
 
-// Item returns the distribution of an item; present is false if it is 0 on all
-// processes.
+// Item returns the distribution of an item. present is false if it is 0 on all processes.
 func (n *NodeSpread) Item(i xtf.Item) (s Spread, present bool) {
 	if n.items[i] == nil {
 		return Spread{MinP: n.lowest, MaxP: n.lowest}, false
@@ -64,8 +62,7 @@ func (n *NodeSpread) Item(i xtf.Item) (s Spread, present bool) {
 	return *n.items[i], true
 }
 
-// spread returns the distribution of an item, which was 0 on all processes so far
-// if there is none.
+// spread returns the distribution of an item, and makes it if it was 0 on all processes so far.
 func (n *NodeSpread) spread(i int) *Spread {
 	if n.items[i] == nil {
 		n.items[i] = &Spread{MinP: n.lowest, MaxP: n.lowest}
@@ -73,8 +70,7 @@ func (n *NodeSpread) spread(i int) *Spread {
 	return n.items[i]
 }
 
-// add puts a process that executed the node into n; processes come in ascending
-// order.
+// add adds a process that executed the node; processes come in ascending order.
 func (n *NodeSpread) add(v *interval.Items, process uint32) {
 	first := n.Processes == 0
 	if first {
@@ -108,9 +104,8 @@ func (n *NodeSpread) merge(o *NodeSpread) {
 // Spreads are the distributions over the processes, by node.
 type Spreads []NodeSpread
 
-// encode appends nothing but variable-length integers: of each node the number of
-// processes, and if there are any the lowest, and of each item that is there 1 +
-// the distance to the one before, and its words; then 0.
+// encode encodes s as variable-length integers: for each node the number of processes; if that is not 0 the lowest process, for each item
+// that is present its distance to the item before (the first from item -1) and its words, and 0.
 func (s Spreads) encode() ([]byte, error) {
 	var b []byte
 	for i := range s {
@@ -135,7 +130,7 @@ func (s Spreads) encode() ([]byte, error) {
 	return b, nil
 }
 
-// decodeSpreads reads the distributions of a number of nodes.
+// decodeSpreads decodes the distributions of so many nodes.
 func decodeSpreads(nodes int, b []byte) (Spreads, error) {
 	s := make(Spreads, nodes)
 	r := reader{varint.Read(b)}

@@ -8,27 +8,29 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Tables is what every location of a trace shares: the class of each region
-// and the trace's origin. It is read-only and safe for concurrent use.
+// Tables is what all locations of a trace share: what its definitions mean, and its origin. It is read-only and safe for concurrent use.
 type Tables struct {
 	Defs   *trace.Definitions
 	Origin trace.Time // times in rows are ticks since this instant
-	class  []trace.CallClass
-	times  []uint32      // timesOf
-	state  []trace.State // Definitions.StateOf
-	alone  bool          // a region is in a state that has no part in what is called inside
-	probe  []bool        // Definitions.IsProbe
-	polls  []bool        // Definitions.Polls
 
-	synchronous []bool            // Definitions.IsSynchronous
-	unrecorded  []trace.Code      // Definitions.Unrecorded
-	epoch       []trace.Epoch     // Definitions.Epoch
-	onFile      []uint32          // Definitions.OnFile, 0 for none
-	files       map[uint32]uint32 // communicator by handle of a file, where it has several processes
-	progress    []bool            // messages in progress make progress in it: it communicates, and does not only start
-	metrics     map[uint32]bool   // those that are defined
-	periods     map[uint32]uint64 // by interrupt generator that is a timer: ticks
-	guid        int64             // attribute that names the task of a call, as APEX writes it; -1 for none
+	// By index of the region; the last one is for unknown regions.
+	class []trace.CallClass
+	times []uint32      // timesOf
+	state []trace.State // Definitions.StateOf
+	alone bool          // some region has a state that does not hold in calls inside
+	probe []bool        // Definitions.IsProbe
+	polls []bool        // Definitions.Polls
+
+	synchronous []bool        // Definitions.IsSynchronous
+	unrecorded  []trace.Code  // Definitions.Unrecorded
+	epoch       []trace.Epoch // Definitions.Epoch
+	onFile      []uint32      // Definitions.OnFile, 0 for none
+	progress    []bool        // its calls communicate and do not only start an operation: messages make progress in them
+
+	files   map[uint32]uint32 // by handle of a file: its communicator, if that has several processes
+	metrics map[uint32]bool   // metrics that are defined
+	periods map[uint32]uint64 // by interrupt generator that is a timer: ticks
+	guid    int64             // attribute with the task of a call, as of APEX; -1 for none
 
 	leastBins uint64
 	plan      *interval.Plan
@@ -81,8 +83,7 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	return t
 }
 
-// period returns the ticks between two samples of an interrupt generator, at most half of what 64 bits hold; so much for
-// one that is not a timer.
+// period returns the ticks between two samples of an interrupt generator, at most half of what 64 bits hold, also if it is not a timer.
 func (t *Tables) period(generator uint32) uint64 {
 	if ticks, ok := t.periods[generator]; ok {
 		return min(ticks, math.MaxUint64/2)
@@ -90,9 +91,8 @@ func (t *Tables) period(generator uint32) uint64 {
 	return math.MaxUint64 / 2
 }
 
-// SetIntervals says what marks intervals; without it that is interval.Default. It
-// is for the time before t is used.
+// SetIntervals sets the plan of intervals; the default is interval.Default. It must be called before t is used.
 func (t *Tables) SetIntervals(p *interval.Plan) { t.plan = p }
 
-// unknownRegion is the index of the profile entry for regions without definition.
+// unknownRegion returns the index of regions without definition.
 func (t *Tables) unknownRegion() int { return len(t.class) - 1 }

@@ -7,31 +7,31 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Tasks have a call stack each. Below the calls of a task lie those of the implicit task of its team, which is at a
-// scheduling point and runs it. When a task is suspended its open calls end, and begin again when it goes on: each part is
-// a call of its own. So calls always nest, and no call has time in which another task ran.
+// Each task has a call stack of its own, on top of that of the implicit task of its team, which runs it at a scheduling point. When a task
+// is suspended its open calls end, and when it resumes they begin again: each part is a call of its own. So calls always nest, and no
+// call has time in which another task ran.
 
 // taskID names a task within the run.
 type taskID struct{ team, thread, number uint32 }
 
-// implicit reports whether the task is the one that runs the others.
+// implicit reports whether the task is the implicit task, which runs the others.
 func (t taskID) implicit() bool { return t.number == 0 }
 
-// mostTaskCalls bounds how many calls of a task go on: what a switch of tasks may cost.
+// mostTaskCalls bounds the calls of a task that resume, and so the cost of a switch.
 const mostTaskCalls = 32
 
-// team is a team whose tasks are in progress.
+// team is a team with tasks in progress.
 type team struct {
 	ref       uint32
 	base      int                 // height of the stack below the calls of its explicit task
 	current   taskID              // the task that runs
-	suspended map[taskID][]uint32 // regions of the open calls of others, outermost first; none without calls
+	suspended map[taskID][]uint32 // regions of the open calls of suspended tasks with calls, outermost first
 }
 
-// teams are innermost last.
+// teams are nested, the innermost last.
 type teams []team
 
-// namedTask returns the task that a switch or completion names.
+// namedTask returns the task in a record of a switch or completion.
 func namedTask(k trace.Kind, w []uint64) taskID {
 	if k == trace.OmpTaskSwitch || k == trace.OmpTaskComplete {
 		return taskID{trace.Undefined, uint32(w[0] >> 32), uint32(w[0])}
@@ -39,14 +39,14 @@ func namedTask(k trace.Kind, w []uint64) taskID {
 	return taskID{uint32(w[0]), uint32(w[1]), uint32(w[2])}
 }
 
-// switchTask suspends the task that runs and goes on with another one.
+// switchTask suspends the task that runs and resumes another one.
 func (l *Loader) switchTask(id taskID) {
 	l.at.wholeCalls()
 	n := len(l.teams)
 	for n > 0 && l.teams[n-1].ref != id.team {
 		n--
 	}
-	if n == 0 { // the first task of the team, or of one inside of a task
+	if n == 0 { // the first switch of the team
 		if !id.implicit() {
 			l.teams = append(l.teams, team{ref: id.team, base: len(l.at.stack), current: id, suspended: map[taskID][]uint32{}})
 		}
@@ -72,7 +72,7 @@ func (l *Loader) switchTask(id taskID) {
 	}
 }
 
-// completeTask goes on with the implicit task, once the task that runs has completed: a switch to another one may follow, or none.
+// completeTask resumes the implicit task after the task that runs has completed. A switch to another one may follow.
 func (l *Loader) completeTask(id taskID) {
 	n := len(l.teams) - 1
 	if n < 0 || l.teams[n].current != id || len(l.at.stack) > l.teams[n].base {
@@ -102,7 +102,7 @@ func (l *Loader) suspend(t *team) {
 	l.at.leaveOut(calls - kept)
 }
 
-// endTeams forgets all teams but the first n. Calls of their tasks that never go on here are left out.
+// endTeams removes all teams except the first n. Calls of their suspended tasks never resume here and are left out.
 func (l *Loader) endTeams(n int) {
 	calls := 0 // one diagnostic for all: a map has no order
 	for i := n; i < len(l.teams); i++ {
@@ -114,20 +114,21 @@ func (l *Loader) endTeams(n int) {
 	l.teams = l.teams[:n]
 }
 
-// taskLeft follows the stack, of a height, after a call has ended: an implicit task ends calls of its own.
+// taskLeft lowers the bases of teams to the height of the stack, after an implicit task ended a call of its own.
 func (x teams) taskLeft(height int) {
 	for i := range x {
 		x[i].base = min(x[i].base, height)
 	}
 }
 
-// elsewhere reports whether a leave belongs to a task that was entered on another thread: on a stack of this height it has no open call.
+// elsewhere reports whether a leave is of a call that its task entered on another thread: the task has no open call on a stack of this
+// height.
 func (x teams) elsewhere(height int) bool {
 	n := len(x)
 	return n > 0 && !x[n-1].current.implicit() && height <= x[n-1].base
 }
 
-// taskOf returns the task that an event names by attribute, and false for none.
+// taskOf returns the task in an attribute of an event. ok is false for none.
 func (t *Tables) taskOf(b *trace.Batch, e *trace.Event) (guid uint64, ok bool) {
 	if e.Flags&trace.HasAttributes == 0 {
 		return 0, false
@@ -141,19 +142,20 @@ func (t *Tables) taskOf(b *trace.Batch, e *trace.Event) (guid uint64, ok bool) {
 	return 0, false
 }
 
-// NamesTasks reports whether calls may name their tasks by attribute, as APEX writes them: no record tells when such a task
-// goes on on another thread. MovedCalls finds its calls.
+// NamesTasks reports whether calls may have their task in an attribute, as APEX writes it. Such a task can resume on another thread
+// without a record; MovedCalls finds its calls.
 func (t *Tables) NamesTasks() bool { return t.guid >= 0 }
 
-// MovedCalls finds the enters and leaves of tasks' calls that do not begin and end on one thread, nested in each other, in a
-// pass over the events of a location. Loader.LeaveOut takes them. A call of a task ends with a leave of the same task and
-// region; what is open above it then went on elsewhere. Leaves that end no call are found with them. Memory: 48 bytes for each open call, 8 for each event found.
+// MovedCalls finds, in a pass over the events of a location, the enters and leaves that Loader.LeaveOut must leave out: those of tasks'
+// calls that do not begin and end, nested, on one thread. A call of a task ends with a leave of the same task and region; calls that are
+// open above it then resumed elsewhere. Leaves that end no call are left out too. Memory: 48 bytes for each open call, 8 for each event
+// found.
 type MovedCalls struct {
-	t     *Tables
-	calls []taskCall         // open ones
-	last  map[taskRegion]int // innermost open call of each task and region, index in calls
-	found []uint64           // numbers of events
-	told  bool               // there are switches of tasks
+	t        *Tables
+	calls    []taskCall         // open ones
+	last     map[taskRegion]int // by task and region: index in calls of the innermost open call
+	found    []uint64           // numbers of events
+	switched bool               // there are records of switches of tasks
 }
 
 type taskRegion struct {
@@ -165,10 +167,10 @@ type taskRegion struct {
 type taskCall struct {
 	taskRegion
 	event  uint64 // number of the enter
-	before int    // open call of the same task and region outside of it, -1 for none
-	other  int    // this call or the innermost around it that is of no task, -1 for none
-	task   bool
-	gone   bool // it is found already
+	before int    // the open call of the same task and region around it, -1 for none
+	other  int    // this call, or the innermost one around it, that is not of a task; -1 for none
+	task   bool   // it is of a task
+	gone   bool   // it is among found
 }
 
 // NewMovedCalls prepares a pass over one location.
@@ -183,7 +185,7 @@ func (m *MovedCalls) Add(b *trace.Batch) {
 		switch e.Kind {
 		case trace.Enter, trace.Leave:
 		case trace.OmpTaskSwitch, trace.ThreadTaskSwitch:
-			m.told = true
+			m.switched = true
 			continue
 		default:
 			continue
@@ -223,7 +225,7 @@ func (m *MovedCalls) leaveTask(key taskRegion, event uint64) {
 	switch {
 	case !open:
 		m.found = append(m.found, event)
-	case m.calls[len(m.calls)-1].other > i: // a call of no task is open inside
+	case m.calls[len(m.calls)-1].other > i: // a call that is not of a task is open inside
 		m.found = append(m.found, event)
 		m.forget(i)
 	default:
@@ -231,8 +233,8 @@ func (m *MovedCalls) leaveTask(key taskRegion, event uint64) {
 	}
 }
 
-// leave ends the innermost call, or that of no task. What ends neither is found too: it must not end a call of a task
-// from which what lies inside is left out.
+// leave ends the innermost call, or the innermost one that is not of a task. A leave that ends neither is found: it must not end a call
+// of a task.
 func (m *MovedCalls) leave(region uint32, event uint64) {
 	i := len(m.calls) - 1
 	if i >= 0 && m.calls[i].region != region {
@@ -245,7 +247,7 @@ func (m *MovedCalls) leave(region uint32, event uint64) {
 	m.end(i)
 }
 
-// end ends call i; those of tasks above it have left this thread.
+// end ends call i. Tasks' calls above it resumed on other threads.
 func (m *MovedCalls) end(i int) {
 	for k := len(m.calls) - 1; k > i; k-- {
 		m.forget(k)
@@ -259,7 +261,7 @@ func (m *MovedCalls) end(i int) {
 	m.calls = m.calls[:i]
 }
 
-// forget takes the enter of call i for that of a call that left.
+// forget marks call i as one that resumed on another thread.
 func (m *MovedCalls) forget(i int) {
 	if c := &m.calls[i]; !c.gone {
 		c.gone = true
@@ -276,9 +278,9 @@ func (m *MovedCalls) close(c *taskCall) {
 	}
 }
 
-// Found returns the numbers of the events, ascending, after the last Add; none where switches tell which task runs.
+// Found returns the numbers of the events, ascending, after the last Add; none if there are records of switches.
 func (m *MovedCalls) Found() []uint64 {
-	if m.told {
+	if m.switched {
 		return nil
 	}
 	for i := range m.calls {
@@ -290,10 +292,10 @@ func (m *MovedCalls) Found() []uint64 {
 	return m.found
 }
 
-// LeaveOut takes what MovedCalls found in the location; call it before the first Add.
+// LeaveOut sets the events that MovedCalls found in the location. It must be called before the first Add.
 func (l *Loader) LeaveOut(events []uint64) { l.moved = events }
 
-// isMoved reports whether the event in hand is the next to leave out, and counts it then. There is one.
+// isMoved reports whether the current event is the next one to leave out, of which there must be one, and makes a diagnostic for it.
 func (l *Loader) isMoved(b *trace.Batch, e *trace.Event) bool {
 	if l.moved[0] != l.at.event {
 		return false

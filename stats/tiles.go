@@ -8,8 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// callsPerTile is how many calls of the busiest location there are at least, on
-// average, in a bin of the finest level of tiles.
+// callsPerTile is the least average number of calls in a bin of the finest level of tiles, on the location with most calls.
 const callsPerTile = 256
 
 // LongCall is the longest call that begins in a bin. Memory: 24 bytes.
@@ -25,7 +24,7 @@ func (c *LongCall) add(ticks, n uint64) {
 	}
 }
 
-// began makes room for the calls that begin in the bin in progress.
+// began makes room for the longest call that begins in the current bin.
 func (b *binner) began() {
 	if n := len(b.long); n == 0 || b.long[n-1].Bin != b.bin {
 		b.long = append(b.long, LongCall{Bin: b.bin, N: xtf.Never})
@@ -42,7 +41,7 @@ func (b *binner) ended(enter, ticks, n uint64) {
 	b.long[i].add(ticks, n)
 }
 
-// widened returns the calls of the level above, in place.
+// widened returns the longest calls at the next coarser level, in place.
 func widened(list []LongCall) []LongCall {
 	out := list[:0]
 	for _, c := range list {
@@ -56,7 +55,7 @@ func widened(list []LongCall) []LongCall {
 	return out
 }
 
-// long reads what appendLong wrote.
+// long decodes what appendLong wrote.
 func (r *reader) long() ([]LongCall, error) {
 	n := r.Next()
 	if n > uint64(r.Len())/3 {
@@ -75,17 +74,16 @@ func (r *reader) long() ([]LongCall, error) {
 	return list, nil
 }
 
-// tileWriter writes the tiles of a location, or of a group of them.
+// tileWriter writes the tiles of a location, or of a group of locations.
 type tileWriter struct {
 	t         *Tables
-	f         uint8
+	f         uint8 // size of the group, 0 for a location
 	locations uint64
 	out       *xtf.ArrayBuilder
 	buf       []BinRow
 }
 
-// write writes the tiles from level first up to top. The bins are of a level that
-// is not above; they and long stay as they are.
+// write writes the tiles from level first to top. The level of b must not be above first. It changes neither b nor long.
 func (w *tileWriter) write(b *Bins, long []LongCall, first, top uint8) {
 	place := make([]int32, len(w.t.class))
 	rows := b.Rows

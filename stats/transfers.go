@@ -10,24 +10,24 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// transfers are the file and one-sided operations of the location, and its metrics: their rows need no partner.
+// transfers makes the rows of file operations, one-sided operations and metrics.
 type transfers struct {
 	at  *location
 	io  map[operation]begun // open file operations
 	rma map[operation]begun // open one-sided operations
 
-	half [2]uint64 // one-sided operations that completed here alone, and at their target alone
+	half [2]uint64 // one-sided operations that completed only here so far, and only at their target
 }
 
-// operation is one in progress: numbers of file operations tell those of a handle apart.
+// operation names an operation in progress; a one-sided operation has handle 0.
 type operation struct {
 	handle uint32
-	id     uint64
+	id     uint64 // among those of the handle
 }
 
-// begun is what is known of an operation in progress.
+// begun is an operation in progress.
 type begun struct {
-	n, t, event uint64 // its row, and where it began
+	n, t, event uint64 // row; time and number of the event that began it
 	moves       bool   // it reads or writes a file
 }
 
@@ -70,8 +70,9 @@ func (f *transfers) oneSided(k trace.Kind, win, remote, bytes, id uint64) {
 	f.openRow(&f.rma, f.at.out.RMA, operation{0, id}, begun{n: n, t: f.at.now, event: f.at.event})
 }
 
+// openRow adds an operation in progress, whose row is b.n.
 func (f *transfers) openRow(open *map[operation]begun, a *xtf.ArrayBuilder, o operation, b begun) {
-	f.at.mpi.told = true
+	f.at.mpi.recorded = true
 	if old, ok := (*open)[o]; ok {
 		if f.at.rows {
 			a.Close(old.n)
@@ -84,7 +85,7 @@ func (f *transfers) openRow(open *map[operation]begun, a *xtf.ArrayBuilder, o op
 	(*open)[o] = b
 }
 
-// closeFile ends a file operation that moved so many bytes, trace.Undefined64 where that is not known.
+// closeFile ends a file operation that moved so many bytes, trace.Undefined64 for unknown.
 func (f *transfers) closeFile(handle, id, bytes uint64) {
 	o := operation{uint32(handle), id}
 	b, ok := f.io[o]
@@ -104,7 +105,7 @@ func (f *transfers) closeFile(handle, id, bytes uint64) {
 	}
 }
 
-// complete ends a one-sided operation. It may complete here and at its target, in any order: its row ends with the first of both.
+// complete takes a completion of a one-sided operation, which completes here and at its target, in any order. Its row ends with the first.
 func (f *transfers) complete(k trace.Kind, id uint64) {
 	here, there := &f.half[0], &f.half[1]
 	if k == trace.RmaOpCompleteRemote {
@@ -132,7 +133,7 @@ func (f *transfers) closeRow(a *xtf.ArrayBuilder, n uint64) {
 	a.Close(n)
 }
 
-// endOperations closes the rows of operations that never ended.
+// endOperations closes the rows of operations that never completed.
 func (f *transfers) endOperations() {
 	end := func(open map[operation]begun, a *xtf.ArrayBuilder, what string) {
 		for _, b := range slices.SortedFunc(maps.Values(open), func(x, y begun) int { return cmp.Compare(x.event, y.event) }) {

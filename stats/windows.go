@@ -6,15 +6,15 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Synchronisation of windows makes notices: rows of messages that carry nothing, flagged xtf.P2PNotice. Those of epochs are on
-// channels like messages: the k-th post of a target for an origin is that of the k-th start of the origin, and so is the
-// end of its epoch. A lock has no partner that its records name: acquisition and release are rows with the target as peer, and
-// the rank that the target is at home on finds out which release an acquisition had to come after (match/locks.go).
+// Synchronisation of windows makes notices: P2P rows without data, flagged xtf.P2PNotice. Those of epochs are on channels like messages: the
+// k-th MPI_Win_post of a target for an origin matches the k-th MPI_Win_start of the origin, and in the same way the ends of epochs.
+// Records of locks do not name a partner. Their acquisitions and releases are rows with the target as peer, and the home of the target
+// finds for which release an acquisition had to wait (match/locks.go).
 
 // sharedLock is a value of the enumeration LockType.
 const sharedLock = 1
 
-// notice adds a side of a notice to the current call. It returns the number of its row.
+// notice adds a notice to the current call. side is xtf.P2PSend or P2PRecv. It returns the number of the row.
 func (o *operations) notice(side, kind, win, remote uint32, lock *locked) (row uint64) {
 	comm, tag, ok := o.at.window(kind, win)
 	if !ok {
@@ -28,7 +28,7 @@ func (o *operations) notice(side, kind, win, remote uint32, lock *locked) (row u
 	return row
 }
 
-// synchronised takes a synchronisation with one process of an epoch, which the current call begins or ends.
+// synchronised takes the synchronisation with one process by the current call, which begins or ends an epoch.
 func (o *operations) synchronised(win, remote uint32) {
 	if o.at.mpi.depth == 0 {
 		return
@@ -58,7 +58,7 @@ func (o *operations) synchronisedAll(win, group uint32) {
 	}
 	comm, _ := o.at.t.Defs.WindowComm(win)
 	if len(list) > o.at.t.Defs.CommSize(comm) {
-		return // no group of its processes
+		return // not a group of the window's processes
 	}
 	for _, process := range list {
 		if remote, ok := o.at.t.Defs.RankIn(comm, process); ok {
@@ -67,12 +67,13 @@ func (o *operations) synchronisedAll(win, group uint32) {
 	}
 }
 
-// locked is a lock that was held: what the entry of its release says in place of what entries of messages do.
+// locked is the acquisition of a lock that is released now.
 type locked struct {
-	row, enter, since uint64 // of the acquisition, whose call begins at enter and has the lock at since
+	row, enter, since uint64 // row and call's enter of the acquisition, and when it was granted
 	exclusive         bool
 }
 
+// put makes o the entry of the release (match.Operation).
 func (x *locked) put(o *match.Operation) {
 	o.Own, o.Stay, o.End, o.Post, o.Flags = o.End, x.row, x.enter, x.since, 0
 	if x.exclusive {
@@ -80,14 +81,15 @@ func (x *locked) put(o *match.Operation) {
 	}
 }
 
-// onWindow makes the call in hand one of all members of a window, if there are others. It reports whether it is such a call.
+// onWindow makes the current call, if it is a collective operation on windows, a collective of the members of a window with several. It
+// reports whether it is such an operation.
 func (o *operations) onWindow(op uint64, win uint32) bool {
 	comm, known := o.at.t.Defs.WindowComm(win)
 	kind, ok := trace.OnWindow(op)
 	if !ok || !known || o.at.mpi.depth == 0 {
 		return false
 	}
-	if o.at.mpi.told = true; o.at.t.Defs.CommSize(comm) > 1 {
+	if o.at.mpi.recorded = true; o.at.t.Defs.CommSize(comm) > 1 {
 		o.collective(kind, []uint64{uint64(comm), trace.Undefined, 0, 0}, nil)
 	}
 	return true
@@ -96,7 +98,7 @@ func (o *operations) onWindow(op uint64, win uint32) bool {
 // lockKey names a lock of the location.
 func lockKey(win, remote uint32) uint64 { return uint64(win)<<32 | uint64(remote) }
 
-// acquired takes the acquisition of a lock. Those of all processes of a window at once are left out: they are shared, and as many.
+// acquired takes the acquisition of a lock. It leaves out MPI_Win_lock_all: these locks are shared, one for each process.
 func (o *operations) acquired(win, remote uint32, exclusive bool) {
 	if _, _, ok := o.at.window(xtf.NoticeLock, win); !ok || remote == trace.Undefined {
 		return
@@ -123,8 +125,8 @@ func lockKind(exclusive bool) requestKind {
 	return 0
 }
 
-// requested takes the request of a lock, as Score-P writes it, which does not write when it is granted: in the call, if not after it, where
-// nothing waits. So it counts as granted when the call ends, unless a record says when.
+// requested takes the request of a lock. Score-P writes it without a record of when the lock is granted: in the call, or later, when nothing
+// waits. So it counts as granted when the call ends, unless a record says otherwise.
 func (o *operations) requested(win, remote uint32, exclusive bool) {
 	if o.at.mpi.depth == 0 {
 		return
@@ -137,7 +139,7 @@ func (o *operations) requested(win, remote uint32, exclusive bool) {
 	}
 }
 
-// granted has the location have the locks from now on that the call asked for, and that no record granted.
+// granted grants the locks that the current call requested and no record granted.
 func (o *operations) granted() {
 	for _, id := range o.asked {
 		if r, ok := o.locks.take(id); ok {

@@ -206,9 +206,9 @@ func (s *steps) next() bool {
 	return true
 }
 
-// slabSteps is the steps of all locations in a slab. Ideal and Clocks decode them as they go; for levers, several of which run at once, they
-// are decoded once. Memory: 4 bytes for each step, 40 for each early one, and with levers 32 for each and 12 for each piece of a time
-// line.
+// slabSteps is the steps of all locations in a slab. Ideal and Clocks decode them as they go; for levers, several of which run at once,
+// they are decoded once. Memory: 4 bytes for each step, 40 for each early one, and with levers 32 for each and 12 for each piece of a
+// time line.
 type slabSteps struct {
 	raw   [][]byte     // encoded steps, by location
 	early [][]earlyOp  // by location, in the order of their instants
