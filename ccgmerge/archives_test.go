@@ -71,9 +71,8 @@ func each(src trace.Source, p trace.P, f func(*trace.Batch) error) error {
 func buildAll(src trace.Source, o graph.Options) ([]*build.Local, error) {
 	d := src.Definitions()
 	var locals []*build.Local
-	b := build.NewBuilder(d, 0, o)
 	for p := range d.NumLocations() {
-		b.Reset(trace.P(p))
+		b := build.NewBuilder(d, trace.P(p), o)
 		if err := each(src, trace.P(p), b.Add); err != nil {
 			return nil, err
 		}

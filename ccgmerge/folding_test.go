@@ -100,9 +100,8 @@ func fold(src trace.Source) (f folding, perAppend float64, err error) {
 	var locals slice
 	var nodes []int
 	var appends, compares uint64
-	b := build.NewBuilder(d, 0, graph.Options{})
 	for p := range d.NumLocations() {
-		b.Reset(trace.P(p))
+		b := build.NewBuilder(d, trace.P(p), graph.Options{})
 		add := func(batch *trace.Batch) error {
 			for i := range batch.Events {
 				if k := batch.Events[i].Kind; k != trace.Enter && k != trace.CallingContextEnter {

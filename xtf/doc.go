@@ -1,7 +1,7 @@
 // Package xtf is the container of an analysed run: typed arrays of fixed-width
 // rows, one region per location, each array a counted B+tree over time and row
 // number. It holds the format, the building of arrays, the composition of
-// regions, the reader with search, size and next, the checker and the digest.
+// regions, the reader with search, size and next, and the checker.
 // It never imports mpi; package xtfwriter puts the regions of all ranks into
 // one shared file.
 //

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -79,7 +80,7 @@ func everything(b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := f.Digest()
+	d, err := xtftest.Digest(f)
 	if err != nil {
 		return nil, err
 	}

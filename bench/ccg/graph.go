@@ -85,9 +85,8 @@ func each(src trace.Source, p trace.P, f func(*trace.Batch) error) error {
 func locals(src trace.Source, o graph.Options) ([]*build.Local, error) {
 	d := src.Definitions()
 	locals := make([]*build.Local, d.NumLocations())
-	b := build.NewBuilder(d, 0, o)
 	for p := range locals {
-		b.Reset(trace.P(p))
+		b := build.NewBuilder(d, trace.P(p), o)
 		err := each(src, trace.P(p), b.Add)
 		if err == nil {
 			locals[p], err = b.Finish()

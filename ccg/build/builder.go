@@ -437,27 +437,8 @@ func (b *Builder) listTuple(f *frame) (uint32, error) {
 	return t, nil
 }
 
-// Finish closes open calls and returns the location's graph. b can then be
-// Reset.
+// Finish closes open calls and returns the location's graph, whose streams are valid until b is Reset.
 func (b *Builder) Finish() (*Local, error) {
-	l, err := b.finish()
-	if err == nil {
-		l.gaps, l.values, l.payload = slices.Clone(l.gaps), slices.Clone(l.values), slices.Clone(l.payload)
-	}
-	return l, err
-}
-
-// AppendBinary is Finish and AppendBinary of the Local.
-func (b *Builder) AppendBinary(dst []byte) ([]byte, error) {
-	l, err := b.finish()
-	if err != nil {
-		return dst, err
-	}
-	return l.AppendBinary(dst)
-}
-
-// finish is Finish, but the streams are those of b.
-func (b *Builder) finish() (*Local, error) {
 	if b.err != nil {
 		return nil, b.err
 	}

@@ -7,7 +7,7 @@
 //	for r.Next(&batch) == nil {
 //		err = b.Add(&batch)
 //	}
-//	local, err := b.Finish()                          // immutable; AppendBinary for a segment
+//	local, err := b.Finish()                          // until b is Reset; AppendBinary for a segment
 //
 //	partners := build.NewPartners(defs)                 // ccgmerge.Reduce does all of this
 //	partners.Add(local)                               // over ranks, in two passes

@@ -2,6 +2,8 @@
 package xtftest
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"io"
 
 	"github.com/coppice-hpc/coppice/xtf"
@@ -83,4 +85,35 @@ func (m *MemorySink) ReadAt(p []byte, off int64) (int, error) {
 		return n, io.EOF
 	}
 	return n, nil
+}
+
+// Digest is SHA-256 over the decoded rows of all arrays in (P, type, N) order, the whole run last: equal for files with the same rows,
+// whatever their codec and layout.
+func Digest(f *xtf.File) (sum [32]byte, err error) {
+	h := sha256.New()
+	for n := uint32(0); n <= f.Procs(); n++ {
+		p := xtf.Proc(n)
+		if n == f.Procs() {
+			p = xtf.WholeRun
+		}
+		ids, err := f.Arrays(p)
+		for _, id := range ids {
+			var a *xtf.Array
+			if a, err = f.Array(p, id); err != nil {
+				break
+			}
+			h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(n)<<32|uint64(id)), a.Len()))
+			c := a.Rows(0, a.Len())
+			for rows, _, ok := c.NextPage(); ok; rows, _, ok = c.NextPage() {
+				h.Write(rows)
+			}
+			if err = c.Err(); err != nil {
+				break
+			}
+		}
+		if err != nil {
+			return sum, err
+		}
+	}
+	return [32]byte(h.Sum(nil)), nil
 }

@@ -230,7 +230,11 @@ func (a *loads) loadLocation(p trace.P) error {
 	}
 	loaded.Diagnostics.Merge(found)
 	loaded.Bytes = a.size.Weights[p]
-	if a.encoded, err = a.builder.AppendBinary(a.encoded[:0]); err != nil {
+	graph, err := a.builder.Finish()
+	if err != nil {
+		return err
+	}
+	if a.encoded, err = graph.AppendBinary(a.encoded[:0]); err != nil {
 		return err
 	}
 	if err := a.store.Put(a.key(p, stageLoad, kindGraph), a.encoded); err != nil {

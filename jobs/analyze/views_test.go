@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -20,7 +21,7 @@ func compareViews(t *testing.T, src trace.Source, file []byte) {
 	var sums [2][32]byte
 	for i, b := range [...][]byte{file, plain} {
 		var err error
-		if sums[i], err = openBytes(t, b).Digest(); err != nil {
+		if sums[i], err = xtftest.Digest(openBytes(t, b)); err != nil {
 			t.Fatal(err)
 		}
 	}
