@@ -120,14 +120,14 @@ func draw(r *rand.Rand, number int) (string, *pipeline.Model) {
 	}
 	m.Centers = append(m.Centers, pipeline.Center{Name: "disk", Kind: pipeline.FCFS, Servers: 1}, pipeline.Center{Name: "net", Kind: pipeline.FCFS, Servers: 1})
 	l := laws[number%len(laws)]
-	p := &pipeline.Pipeline{Chunks: chunks, Geometric: l.geometric}
+	p := &pipeline.Pipeline{Chunks: chunks}
 	var total float64
 	for i := range stages {
 		work := between(.5, 2)
 		if cores > 1 {
 			work = math.Round(1600*work) / 1000
 		}
-		s := pipeline.Stage{Name: fmt.Sprintf("s%d", i), SCV: l.scv, Visits: l.visits, Workers: 1}
+		s := pipeline.Stage{Class: pipeline.Class{Name: fmt.Sprintf("s%d", i), SCV: l.scv, Visits: l.visits, Geometric: l.geometric}, Workers: 1}
 		s.Demand = append(s.Demand, pipeline.Demand{Center: i * nodes / stages, Seconds: work})
 		if r.Float64() < .4 {
 			s.Demand = append(s.Demand, pipeline.Demand{Center: nodes, Seconds: between(.1, .9)})

@@ -25,9 +25,9 @@ var exponential = service{scv: 1, visits: 1}
 
 // line is a pipeline; its stages have the given demands.
 func line(centers []Center, n int, think float64, chunks, buffer int, s service, stages ...[]Demand) *Model {
-	p := &Pipeline{Chunks: chunks, Buffer: buffer, Geometric: s.geometric}
+	p := &Pipeline{Chunks: chunks, Buffer: buffer}
 	for i, d := range stages {
-		p.Stages = append(p.Stages, Stage{Name: fmt.Sprintf("s%d", i), Demand: d, SCV: s.scv, Visits: s.visits, Workers: 1})
+		p.Stages = append(p.Stages, Stage{Class: Class{Name: fmt.Sprintf("s%d", i), Demand: d, SCV: s.scv, Visits: s.visits, Geometric: s.geometric}, Workers: 1})
 	}
 	return &Model{Centers: centers, Types: []Type{{Jobs: n, Think: think, Pipeline: p}}}
 }

@@ -298,7 +298,7 @@ func (f *file) demand(e *entry, key, name string) []Demand {
 
 func (f *file) pipeline(e *entry) *Pipeline {
 	f.known(e, "pipeline", "chunks", "buffer", "stages")
-	p := &Pipeline{Chunks: f.integer(e, "chunks", 1), Buffer: f.integer(e, "buffer", 0), Geometric: f.geometric}
+	p := &Pipeline{Chunks: f.integer(e, "chunks", 1), Buffer: f.integer(e, "buffer", 0)}
 	for _, s := range f.tables(e, "stages") {
 		name := f.text(s, "name")
 		c := f.class(s, name, "name", "demand", "scv", "task_scv", "visits", "overhead_per_chunk", "workers", "buffer")
@@ -310,10 +310,7 @@ func (f *file) pipeline(e *entry) *Pipeline {
 				f.fail(s.Fields["buffer"], "stage %q: buffer %d is negative", name, buffer)
 			}
 		}
-		p.Stages = append(p.Stages, Stage{
-			Buffer: buffer, Name: name, Demand: c.Demand, SCV: c.SCV, Visits: c.Visits,
-			Overhead: f.demand(s, "overhead_per_chunk", name), Workers: f.integer(s, "workers", 1),
-		})
+		p.Stages = append(p.Stages, Stage{Class: c, Overhead: f.demand(s, "overhead_per_chunk", name), Workers: f.integer(s, "workers", 1), Buffer: buffer})
 	}
 	return p
 }
@@ -469,10 +466,8 @@ func (m *Model) Append(b []byte) []byte {
 	geometric := false
 	for i := range m.Types {
 		t := &m.Types[i]
-		geometric = geometric || t.Pipeline != nil && t.Pipeline.Geometric
-		for _, c := range t.Classes {
-			geometric = geometric || c.Geometric
-		}
+		geometric = geometric || slices.ContainsFunc(t.Classes, func(c Class) bool { return c.Geometric }) ||
+			t.Pipeline != nil && slices.ContainsFunc(t.Pipeline.Stages, func(s Stage) bool { return s.Geometric })
 	}
 	if geometric {
 		w.line("visit_law = \"geometric\"")

@@ -103,7 +103,8 @@ func (p *Pipeline) buffer(stage int) int {
 func (p *Pipeline) classes(chunks int) []Class {
 	list := make([]Class, len(p.Stages))
 	for i, s := range p.Stages {
-		c := Class{Name: s.Name, SCV: s.SCV, Visits: s.Visits, Geometric: p.Geometric}
+		c := s.Class
+		c.Demand = nil
 		place := map[int]int{}
 		for _, d := range s.Demand {
 			place[d.Center] = len(c.Demand)

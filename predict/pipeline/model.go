@@ -62,15 +62,12 @@ type Task struct {
 	After []int // tasks that must have ended; their indices are lower
 }
 
-// Stage is one stage of a pipeline.
+// Stage is one stage of a pipeline: a class whose demand is that of the whole stage, of which a chunk gets its share.
 type Stage struct {
-	Name     string
-	Demand   []Demand // of the whole stage: a chunk gets its share
+	Class
 	Overhead []Demand // added to every chunk
-	SCV      float64
-	Visits   int
-	Workers  int // chunks that may be in progress at once
-	Buffer   int // chunks it may be ahead of the next stage; 0: that of the pipeline, Unbounded: any number
+	Workers  int      // chunks that may be in progress at once
+	Buffer   int      // chunks it may be ahead of the next stage; 0: that of the pipeline, Unbounded: any number
 }
 
 // Unbounded is the buffer of a stage that never waits for the next one.
@@ -81,8 +78,6 @@ type Pipeline struct {
 	Chunks int
 	Buffer int // chunks that a stage may be ahead of what its successor has finished; 0: any number
 	Stages []Stage
-	// Law of the visits of all stages.
-	Geometric bool
 }
 
 // Type is one type of jobs: so many circulate, each an instance of the same work.
@@ -229,7 +224,7 @@ func (v *validation) job(t *Type, path string) int {
 	for i := range t.Classes {
 		c := &t.Classes[i]
 		v.name(names, c.Name, under(classes, c.Name), "class")
-		v.service(under(classes, c.Name), c.Name, c.Demand, nil, c.SCV, c.Visits)
+		v.service(under(classes, c.Name), c, nil)
 	}
 	if t.Tree != nil {
 		return v.tree(t.Tree, len(t.Classes), under(path, "tree"))
@@ -265,31 +260,31 @@ func (v *validation) pipeline(p *Pipeline, path string) int {
 		v.name(names, s.Name, under(where, "name"), "stage")
 		v.want(s.Workers >= 1 && s.Workers <= MaxTasks, under(where, "workers"), "stage %q: %d is not 1 to %d", s.Name, s.Workers, MaxTasks)
 		v.want(s.Buffer >= Unbounded && s.Buffer <= MaxTasks, under(where, "buffer"), "stage %q: %d is not 0 to %d", s.Name, s.Buffer, MaxTasks)
-		v.service(where, s.Name, s.Demand, s.Overhead, s.SCV, s.Visits)
+		v.service(where, &s.Class, s.Overhead)
 	}
 	return p.Chunks * n
 }
 
 // service checks what classes and stages have in common.
-func (v *validation) service(path, name string, demand, overhead []Demand, scv float64, visits int) {
-	v.want(scv >= 0 && scv <= MaxSCV, under(path, "scv"), "%q: %v is not 0 to %v", name, scv, float64(MaxSCV))
-	v.want(visits >= 1 && visits <= MaxVisits, under(path, "visits"), "%q: %d is not 1 to %d", name, visits, MaxVisits)
+func (v *validation) service(path string, c *Class, overhead []Demand) {
+	v.want(c.SCV >= 0 && c.SCV <= MaxSCV, under(path, "scv"), "%q: %v is not 0 to %v", c.Name, c.SCV, float64(MaxSCV))
+	v.want(c.Visits >= 1 && c.Visits <= MaxVisits, under(path, "visits"), "%q: %d is not 1 to %d", c.Name, c.Visits, MaxVisits)
 	var total float64
-	for i, list := range [][]Demand{demand, overhead} {
+	for i, list := range [][]Demand{c.Demand, overhead} {
 		field := under(path, [...]string{"demand", "overhead_per_chunk"}[i])
 		seen := map[int]bool{}
 		for _, d := range list {
-			if !v.want(d.Center >= 0 && d.Center < len(v.m.Centers), field, "%q names a center that is not there", name) {
+			if !v.want(d.Center >= 0 && d.Center < len(v.m.Centers), field, "%q names a center that is not there", c.Name) {
 				return
 			}
 			where := under(field, v.m.Centers[d.Center].Name)
-			v.want(seconds(d.Seconds), where, "%q: %v is not 0 to %v seconds", name, d.Seconds, float64(MaxSeconds))
-			v.want(!seen[d.Center], where, "%q names it twice", name)
+			v.want(seconds(d.Seconds), where, "%q: %v is not 0 to %v seconds", c.Name, d.Seconds, float64(MaxSeconds))
+			v.want(!seen[d.Center], where, "%q names it twice", c.Name)
 			seen[d.Center] = true
 			total += d.Seconds
 		}
 	}
-	v.want(total >= LeastDemand, under(path, "demand"), "%q has %v s of demand in all, not at least %v", name, total, LeastDemand)
+	v.want(total >= LeastDemand, under(path, "demand"), "%q has %v s of demand in all, not at least %v", c.Name, total, LeastDemand)
 }
 
 // LeastDemand keeps rates of service finite.

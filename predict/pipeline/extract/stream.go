@@ -271,9 +271,11 @@ func (l *stream) build() {
 		whole := float64(p.Chunks)
 		cpu, disk := l.centers(s, info.Files > 0)
 		st := pipeline.Stage{
-			Name: info.Name, Visits: 1, Workers: len(ranks), SCV: info.SCV, Buffer: l.buffer(s, traced),
-			Demand:   []pipeline.Demand{{Center: cpu, Seconds: rounded(max(pipeline.LeastDemand, (info.Busy-info.Overhead-info.Files)*whole))}},
-			Overhead: []pipeline.Demand{{Center: cpu, Seconds: rounded(info.Overhead)}},
+			Class: pipeline.Class{
+				Name: info.Name, Visits: 1, SCV: info.SCV,
+				Demand: []pipeline.Demand{{Center: cpu, Seconds: rounded(max(pipeline.LeastDemand, (info.Busy-info.Overhead-info.Files)*whole))}},
+			},
+			Workers: len(ranks), Buffer: l.buffer(s, traced), Overhead: []pipeline.Demand{{Center: cpu, Seconds: rounded(info.Overhead)}},
 		}
 		if info.Files > 0 {
 			st.Demand = append(st.Demand, pipeline.Demand{Center: disk, Seconds: rounded(info.Files * whole)})
