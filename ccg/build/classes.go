@@ -103,62 +103,36 @@ func (b *ClassBuilder) Parts(limit int) iter.Seq[[]byte] {
 	return graph.Messages(limit, graph.NewClassEncoder(&b.shared.Graph, b.classes, b.shared.Opt.Fan, false).Each)
 }
 
-// ClassReceiver joins the messages of another ClassBuilder, in order.
-type ClassReceiver struct {
-	b     *ClassBuilder
-	dec   *graph.ClassDecoder
-	remap [][]uint32 // by node: its rows there -> here
-	kids  []uint32
-	rows  int
-	err   error
-}
-
 // Receive begins to join the tables of another ClassBuilder of the same graph
 // and modes, whose locations follow those of b.
-func (b *ClassBuilder) Receive() *ClassReceiver {
+func (b *ClassBuilder) Receive() *Receiver {
 	g := &b.shared.Graph
-	return &ClassReceiver{b: b, dec: graph.NewClassDecoder(g, b.shared.Opt.Fan), remap: make([][]uint32, g.Nodes.Len()+1)}
-}
-
-// Len returns the number of rows received.
-func (r *ClassReceiver) Len() int { return r.rows }
-
-// Add joins a message.
-func (r *ClassReceiver) Add(msg []byte) error {
-	for len(msg) > 0 && r.err == nil {
-		msg, r.err = r.dec.Add(msg, r.row)
-	}
-	if r.err != nil {
-		return fmt.Errorf("call graph: joining another rank's classes: %w", r.err)
-	}
-	return nil
-}
-
-func (r *ClassReceiver) row(id uint32, gaps []uint64, kids []uint32) error {
-	if !r.b.modes.table[id] {
-		return fmt.Errorf("node %d has no classes here: %w", id, graph.ErrCorrupt)
-	}
-	r.kids = append(r.kids[:0], kids...)
-	g := &r.b.shared.Graph
-	children := g.Nodes.Children(id)
-	for i := range r.kids {
-		if c := children[min(i, len(children)-1)]; g.Nodes.Kind(c) != graph.KindEvent {
-			r.kids[i] = r.remap[c][kids[i]]
+	dec, remap, to := graph.NewClassDecoder(g, b.shared.Opt.Fan), make([][]uint32, g.Nodes.Len()+1), []uint32(nil) // by node: its rows there -> here
+	r := &Receiver{what: " classes", end: func() error {
+		dec.Close()
+		if !dec.Done() {
+			return fmt.Errorf("call graph: classes cut: %w", graph.ErrCorrupt)
 		}
+		return nil
+	}}
+	row := func(id uint32, gaps []uint64, kids []uint32) error {
+		if !b.modes.table[id] {
+			return fmt.Errorf("node %d has no classes here: %w", id, graph.ErrCorrupt)
+		}
+		to = append(to[:0], kids...)
+		children := g.Nodes.Children(id)
+		for i := range to {
+			if c := children[min(i, len(children)-1)]; g.Nodes.Kind(c) != graph.KindEvent {
+				to[i] = remap[c][kids[i]]
+			}
+		}
+		n, err := b.classes.Intern(id, gaps, to)
+		remap[id] = append(remap[id], n)
+		r.n++
+		return err
 	}
-	n, err := r.b.classes.Intern(id, gaps, r.kids)
-	r.remap[id] = append(r.remap[id], n)
-	r.rows++
-	return err
-}
-
-// Close ends the joining.
-func (r *ClassReceiver) Close() error {
-	r.dec.Close()
-	if r.err == nil && !r.dec.Done() {
-		r.err = fmt.Errorf("call graph: classes cut: %w", graph.ErrCorrupt)
-	}
-	return r.err
+	r.next = func(msg []byte) ([]byte, error) { return dec.Add(msg, row) }
+	return r
 }
 
 // Shared returns the graph with its class tables; b must not be used afterwards.

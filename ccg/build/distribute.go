@@ -39,21 +39,37 @@ func NewDistributor(s *graph.Shared) *Distributor {
 // locator finds locations in a shared graph.
 type locator struct {
 	shared *graph.Shared
-	places *graph.Places
-	words  []uint64
+	numbering
 }
 
-func newLocator(s *graph.Shared) locator { return locator{shared: s, places: graph.NewPlaces(s.Defs)} }
+func newLocator(s *graph.Shared) locator {
+	found := func(n uint32, ok bool) (uint32, error) {
+		if !ok {
+			return 0, graph.ErrForeign
+		}
+		return n, nil
+	}
+	return locator{s, numbering{
+		places: graph.NewPlaces(s.Defs), encoding: s.Encoding,
+		findTuple: func(w []uint64) (uint32, error) { return found(s.Graph.Tuples.Find(w)) },
+		findNode: func(meta uint32, words []uint32) (uint32, error) {
+			n := s.Graph.Nodes.Find(meta, words)
+			return found(n, n != 0)
+		},
+	}}
+}
 
 // open returns the view of a location, with the given classes. Of a lossy graph it must be quantised.
 func (d *locator) open(l *Local, c *graph.Classes) (*graph.View, error) {
 	if bounds := d.shared.Opt.Deviation; !bounds.Lossless() && !l.quantised {
 		return nil, fmt.Errorf("bounds of %s: %w", bounds, ErrNoCodebook)
 	}
-	ids, err := d.locate(l)
-	if err != nil {
+	d.shared.BuildIndex()
+	d.ids = make([]uint32, 0, l.Nodes()+1) // the view has the last ones
+	if err := d.location(l); err != nil {
 		return nil, err
 	}
+	ids := d.ids
 	order := make([]uint32, l.Nodes())
 	for i := range order {
 		order[i] = uint32(i + 1)
@@ -67,39 +83,6 @@ func (d *locator) open(l *Local, c *graph.Classes) (*graph.View, error) {
 		return nil, fmt.Errorf("%d events in the structure, %d in the location: %w", v.Events, l.events, graph.ErrCorrupt)
 	}
 	return v, nil
-}
-
-// locate maps the nodes of a location to those of the shared graph.
-func (d *locator) locate(l *Local) ([]uint32, error) {
-	s := d.shared
-	s.BuildIndex()
-	d.places.Of(l.p)
-	tuple := make([]uint32, l.graph.Tuples.Len())
-	for t := range tuple {
-		w, err := s.Encoding.Relabel(d.places, &l.graph.Shapes[t], l.graph.Tuples.At(uint32(t)), d.words)
-		if err != nil {
-			return nil, err
-		}
-		d.words = slices.Grow(d.words[:0], len(w))
-		n, ok := s.Graph.Tuples.Find(w)
-		if !ok {
-			return nil, fmt.Errorf("tuple %d: %w", t, graph.ErrForeign)
-		}
-		tuple[t] = n
-	}
-	from := l.graph.Nodes
-	ids := make([]uint32, from.Len()+1)
-	var words []uint32
-	for id := uint32(1); int(id) <= from.Len(); id++ {
-		words = append(words[:0], from.Words(id)...)
-		for i, c := range from.Children(id) {
-			words[i] = ids[c]
-		}
-		if ids[id] = s.Graph.Nodes.Find(from.Meta[id]&^graph.TupleMask|tuple[from.Tuple(id)], words); ids[id] == 0 {
-			return nil, fmt.Errorf("node %d: %w", id, graph.ErrForeign)
-		}
-	}
-	return ids, nil
 }
 
 // Distribute returns the blob of l, which must be quantised if the graph is lossy.

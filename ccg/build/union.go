@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 
@@ -8,26 +9,84 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
+// numbering tells which tuples and nodes of a shared graph those of a newcomer are.
+type numbering struct {
+	places    *graph.Places
+	encoding  *graph.Encodings
+	findTuple func(w []uint64) (uint32, error)
+	findNode  func(meta uint32, words []uint32) (uint32, error)
+	words     []uint64
+	tuple     []uint32 // of the newcomer -> there
+	ids       []uint32 // likewise
+	children  []uint32
+}
+
+// begin forgets the last newcomer.
+func (n *numbering) begin() { n.tuple, n.ids = n.tuple[:0], append(n.ids[:0], 0) }
+
+// location numbers all of a location.
+func (n *numbering) location(l *Local) error {
+	n.begin()
+	n.places.Of(l.p)
+	for t := range l.graph.Shapes {
+		w, err := n.encoding.Relabel(n.places, &l.graph.Shapes[t], l.graph.Tuples.At(uint32(t)), n.words)
+		if err != nil {
+			return err
+		}
+		if len(w) > 0 && cap(n.words) < len(w) {
+			n.words = make([]uint64, 0, 2*len(w))
+		}
+		if err := n.addTuple(w); err != nil {
+			return fmt.Errorf("tuple %d: %w", t, err)
+		}
+	}
+	s := l.graph.Nodes
+	for id := uint32(1); int(id) <= s.Len(); id++ {
+		if err := n.addNode(s.Meta[id], s.Words(id)); err != nil {
+			return fmt.Errorf("node %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func (n *numbering) addTuple(w []uint64) error {
+	to, err := n.findTuple(w)
+	n.tuple = append(n.tuple, to)
+	return err
+}
+
+// addNode numbers the newcomer's next node: its tuple and children are in the newcomer's numbers, and known by now.
+func (n *numbering) addNode(meta uint32, words []uint32) error {
+	n.children = append(n.children[:0], words...)
+	list := n.children
+	if graph.Kind(meta>>graph.KindShift) == graph.KindRepeat {
+		list = list[:1]
+	}
+	for i, c := range list {
+		list[i] = n.ids[c]
+	}
+	id, err := n.findNode(meta&^graph.TupleMask|n.tuple[meta&graph.TupleMask], n.children)
+	n.ids = append(n.ids, id)
+	return err
+}
+
 // Union joins the structure of locations, in ascending P.
 //
 // What is known already brings its whole subtree with it, so the new nodes of a
 // location follow in that location's post-order: ids are the canonical ones,
 // however the locations were grouped before.
 type Union struct {
-	defs     *trace.Definitions
-	opt      graph.Options
-	encoding *graph.Encodings
-	places   *graph.Places
-	graph    graph.Graph
-	words    []uint64
-	tuple    []uint32 // of the newcomer -> here
-	ids      []uint32 // likewise
-	children []uint32
+	defs  *trace.Definitions
+	opt   graph.Options
+	graph graph.Graph
+	numbering
 }
 
 // NewUnion returns an empty union that writes partners as e says.
 func NewUnion(defs *trace.Definitions, e *graph.Encodings, o graph.Options) *Union {
-	return &Union{defs: defs, opt: o.Normal(), encoding: e, places: graph.NewPlaces(defs), graph: graph.NewGraph()}
+	u := &Union{defs: defs, opt: o.Normal(), graph: graph.NewGraph()}
+	u.numbering = numbering{places: graph.NewPlaces(defs), encoding: e, findTuple: u.graph.AddTuple, findNode: u.graph.Nodes.Intern}
+	return u
 }
 
 // Len returns the number of nodes.
@@ -39,49 +98,7 @@ func (u *Union) Add(l *Local) (err error) {
 	if l.opt != u.opt {
 		return fmt.Errorf("built with other options %+v, want %+v: %w", l.opt, u.opt, graph.ErrForeign)
 	}
-	u.places.Of(l.p)
-	u.tuple = u.tuple[:0]
-	for t := range l.graph.Shapes {
-		w, err := u.encoding.Relabel(u.places, &l.graph.Shapes[t], l.graph.Tuples.At(uint32(t)), u.words)
-		if err != nil {
-			return err
-		}
-		if len(w) > 0 && cap(u.words) < len(w) {
-			u.words = make([]uint64, 0, 2*len(w))
-		}
-		n, err := u.graph.AddTuple(w)
-		if err != nil {
-			return err
-		}
-		u.tuple = append(u.tuple, n)
-	}
-	u.ids = append(u.ids[:0], 0)
-	s := l.graph.Nodes
-	for id := uint32(1); int(id) <= s.Len(); id++ {
-		if err := u.addNode(s.Meta[id], s.Words(id)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addNode interns a newcomer's node: its tuple and children in the newcomer's
-// numbers, which are known by now.
-func (u *Union) addNode(meta uint32, words []uint32) error {
-	u.children = append(u.children[:0], words...)
-	n := len(words)
-	if graph.Kind(meta>>graph.KindShift) == graph.KindRepeat {
-		n = 1
-	}
-	for i := range n {
-		u.children[i] = u.ids[u.children[i]]
-	}
-	id, err := u.graph.Nodes.Intern(meta&^graph.TupleMask|u.tuple[meta&graph.TupleMask], u.children)
-	if err != nil {
-		return err
-	}
-	u.ids = append(u.ids, id)
-	return nil
+	return u.location(l)
 }
 
 // Parts encodes the union in messages of about limit bytes, children first.
@@ -89,66 +106,65 @@ func (u *Union) Parts(limit int) iter.Seq[[]byte] {
 	return graph.Messages(limit, graph.EachPart(&u.graph, false))
 }
 
-// Receiver joins the messages of another union, in order.
+// Receiver joins the messages of another Union or ClassBuilder, in order.
 type Receiver struct {
-	u   *Union
-	dec *graph.PartDecoder
-	err error
+	what string
+	next func(msg []byte) (rest []byte, err error) // joins a part of a message
+	end  func() error
+	n    int
+	err  error
+}
+
+// Len returns the number of nodes, or of rows, received.
+func (r *Receiver) Len() int { return r.n }
+
+// Add joins a message.
+func (r *Receiver) Add(msg []byte) error {
+	for len(msg) > 0 && r.err == nil {
+		msg, r.err = r.next(msg)
+	}
+	if r.err != nil {
+		return fmt.Errorf("call graph: joining another rank's%s: %w", r.what, r.err)
+	}
+	return nil
+}
+
+// Close ends the joining.
+func (r *Receiver) Close() error {
+	r.err = cmp.Or(r.err, r.end())
+	return r.err
 }
 
 // Receive begins to join another union, whose locations follow those of u.
 // Only one Receiver of a union may be open, and no Add may come between.
 func (u *Union) Receive() *Receiver {
-	r := &Receiver{u: u, dec: graph.NewPartDecoder()}
-	u.tuple = u.tuple[:0]
-	u.ids = append(u.ids[:0], 0)
-	return r
-}
-
-// Len returns the number of nodes received.
-func (r *Receiver) Len() int { return len(r.u.ids) - 1 }
-
-// Add joins a message.
-func (r *Receiver) Add(msg []byte) error {
-	for len(msg) > 0 && r.err == nil {
-		msg, r.err = r.add(msg)
-	}
-	if r.err != nil {
-		return fmt.Errorf("call graph: joining another rank's: %w", r.err)
-	}
-	return nil
-}
-
-func (r *Receiver) add(msg []byte) (rest []byte, err error) {
-	u := r.u
-	k, rest, err := r.dec.Read(msg)
-	if err != nil {
-		return nil, err
-	}
-	if k == graph.PartTuples {
-		return rest, r.dec.EachTuple(func(w []uint64) error {
-			n, err := u.graph.AddTuple(w)
-			u.tuple = append(u.tuple, n)
-			return err
+	u.begin()
+	dec := graph.NewPartDecoder()
+	r := &Receiver{end: func() error {
+		dec.Close()
+		return nil
+	}}
+	r.next = func(msg []byte) ([]byte, error) {
+		k, rest, err := dec.Read(msg)
+		if err != nil {
+			return nil, err
+		}
+		if k == graph.PartTuples {
+			return rest, dec.EachTuple(u.addTuple)
+		}
+		return rest, dec.EachNode(uint32(len(u.ids)), func(id, meta uint32, words []uint32) error {
+			if int(meta&graph.TupleMask) >= len(u.tuple) {
+				return fmt.Errorf("node %d: tuple %d: %w", id, meta&graph.TupleMask, graph.ErrCorrupt)
+			}
+			if err := u.addNode(meta, words); err != nil {
+				return err
+			}
+			r.n++
+			n, s := u.ids[id], u.graph.Nodes
+			return u.graph.CheckNode(n, s.Meta[n], s.Words(n), u.opt.Fan)
 		})
 	}
-	return rest, r.dec.EachNode(uint32(len(u.ids)), func(id, meta uint32, words []uint32) error {
-		if int(meta&graph.TupleMask) >= len(u.tuple) {
-			return fmt.Errorf("node %d: tuple %d: %w", id, meta&graph.TupleMask, graph.ErrCorrupt)
-		}
-		if err := u.addNode(meta, words); err != nil {
-			return err
-		}
-		n := u.ids[id]
-		s := u.graph.Nodes
-		return u.graph.CheckNode(n, s.Meta[n], s.Words(n), u.opt.Fan)
-	})
-}
-
-// Close ends the joining.
-func (r *Receiver) Close() error {
-	r.dec.Close()
-	return r.err
+	return r
 }
 
 // Shared returns the finished graph; u must not be used afterwards.
