@@ -2,7 +2,6 @@ package xtfwriter
 
 import (
 	"fmt"
-	"io"
 	"sort"
 
 	"github.com/coppice-hpc/coppice/xtf"
@@ -147,29 +146,4 @@ func (s *Segment) WriteAt(p []byte, off int64) (int, error) {
 		done += k
 	}
 	return len(p), nil
-}
-
-// Reader reads a segment from its start and fails at the end if the bytes are not
-// those that were appended.
-func (s *Segment) Reader() io.Reader { return &segmentReader{s: s} }
-
-type segmentReader struct {
-	s   *Segment
-	off int64
-	crc uint32
-}
-
-func (r *segmentReader) Read(p []byte) (int, error) {
-	size := r.s.Size()
-	if r.off >= size {
-		return 0, io.EOF
-	}
-	p = p[:min(int64(len(p)), size-r.off)]
-	n, err := r.s.ReadAt(p, r.off)
-	r.crc = updateCRC(r.crc, p[:n])
-	r.off += int64(n)
-	if err == nil && r.off == size && r.crc != r.s.CRC() {
-		err = r.s.changed()
-	}
-	return n, err
 }

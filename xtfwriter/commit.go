@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -184,23 +185,6 @@ func (m *commit) place() error {
 	return nil
 }
 
-// named adds the sentinel of this package to an error of package mpi.
-func named(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, mpi.ErrNoSpace):
-		return fmt.Errorf("%w: %w", ErrNoSpace, err)
-	case errors.Is(err, mpi.ErrPermission), errors.Is(err, mpi.ErrNotExist), errors.Is(err, mpi.ErrReadOnly), errors.Is(err, mpi.ErrBadFile):
-		return fmt.Errorf("%w: %w", ErrUnwritable, err)
-	case errors.Is(err, mpi.ErrIO):
-		return fmt.Errorf("%w: %w", ErrStorage, err)
-	case errors.Is(err, mpi.ErrShortWrite):
-		return fmt.Errorf("%w: %w", ErrWrite, err)
-	}
-	return err
-}
-
 // fileWriter makes an mpi.File an io.WriterAt.
 type fileWriter struct{ f mpi.File }
 
@@ -212,8 +196,8 @@ func (w fileWriter) WriteAt(b []byte, off int64) (int, error) {
 }
 
 // writer starts a stream at off whose blocks are remembered.
-func (m *commit) writer(off int64) *xtf.BlockWriter {
-	out := xtf.NewBlockWriter(fileWriter{m.file}, off)
+func (m *commit) writer(w io.WriterAt, off int64) *xtf.BlockWriter {
+	out := xtf.NewBlockWriter(w, off)
 	out.Block = func(off int64, b []byte) {
 		m.out = append(m.out, block{off, uint32(len(b)), crc32.Checksum(b, castagnoli)})
 	}
@@ -226,7 +210,7 @@ func (m *commit) write() error {
 	if m.p.Collective {
 		err = m.writeCollective()
 	} else {
-		err = m.stream(m.writer(m.start))
+		err = m.stream(m.writer(fileWriter{m.file}, m.start))
 	}
 	if derr := m.directory(); err == nil {
 		err = derr
@@ -277,7 +261,7 @@ func (m *commit) tail() error {
 	if err := m.gather(add); err != nil {
 		return err
 	}
-	out := m.writer(m.end)
+	out := m.writer(fileWriter{m.file}, m.end)
 	row, err := m.wholeRun(out)
 	if err != nil {
 		return err
@@ -365,15 +349,15 @@ func (m *commit) readBack() error {
 	return errors.Join(err, f.Close())
 }
 
-// collectiveFile turns the writes of one rank into collective calls. The ranks
-// need not make the same number of writes: whoever is done takes part with empty
-// ones until all are.
+// collectiveFile turns the writes of one rank into collective calls.
 type collectiveFile struct {
 	f      mpi.File
+	made   int64
 	failed bool // a collective call failed: on all ranks, so all stop
 }
 
 func (w *collectiveFile) WriteAt(b []byte, off int64) (int, error) {
+	w.made++
 	if err := w.f.WriteAtAll(b, off); err != nil {
 		w.failed = true
 		return 0, named(err)
@@ -381,8 +365,8 @@ func (w *collectiveFile) WriteAt(b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// writeCollective is stream with collective writes: the blocks of a rank are
-// counted beforehand from the sizes, so that all ranks make as many calls.
+// writeCollective is stream with collective writes. The ranks need not make the same number of them: they are counted beforehand from the
+// sizes, and whoever is done takes part with empty ones until all are.
 func (m *commit) writeCollective() error {
 	var own int64
 	for _, n := range m.size {
@@ -392,23 +376,11 @@ func (m *commit) writeCollective() error {
 	if err := m.c.AllreduceInt64(calls, mpi.Max); err != nil {
 		return err
 	}
-	made := int64(0)
-	out := m.writer(m.start)
-	note := out.Block
 	file := &collectiveFile{f: m.file}
-	out = xtf.NewBlockWriter(file, m.start)
-	out.Block = func(off int64, b []byte) {
-		made++
-		note(off, b)
-	}
-	err := m.stream(out)
-	if file.failed {
-		return err
-	}
-	// A rank that failed before a write still owes the others its calls.
-	for ; made < calls[0]; made++ {
-		if werr := m.file.WriteAtAll(nil, m.start); werr != nil {
-			return errors.Join(err, named(werr))
+	err := m.stream(m.writer(file, m.start))
+	for !file.failed && file.made < calls[0] {
+		if _, werr := file.WriteAt(nil, m.start); werr != nil {
+			return errors.Join(err, werr)
 		}
 	}
 	return err

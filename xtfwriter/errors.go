@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -46,28 +47,41 @@ func readFault(path string, err error) error {
 	return fmt.Errorf("xtfwriter: %w", OutputError("segment file "+path, err))
 }
 
+// outputErrors are the errors about an output that a user can act on, with those of the operating system, which errors of package mpi
+// match too.
+var outputErrors = []struct {
+	sentinel error
+	of       []error
+}{
+	{ErrNoSpace, []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}},
+	{ErrUnwritable, []error{
+		fs.ErrPermission, fs.ErrNotExist, fs.ErrExist, syscall.EROFS, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG,
+	}},
+	{ErrStorage, []error{syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENXIO, syscall.ENODEV, syscall.ENOTCONN, syscall.EHOSTDOWN}},
+	{ErrWrite, []error{io.ErrShortWrite}},
+}
+
+// named adds the sentinel of an error, if it has one.
+func named(err error) error {
+	for _, x := range outputErrors {
+		if slices.ContainsFunc(x.of, func(e error) bool { return errors.Is(err, e) }) {
+			return fmt.Errorf("%w: %w", x.sentinel, err)
+		}
+	}
+	return err
+}
+
 // OutputError names the errors of the operating system about an output that a user can act on, and what it was, "" where the
 // error tells. An error with an exit code stays.
 func OutputError(what string, err error) error {
 	var coded mpi.Coded
+	if err == nil || errors.As(err, &coded) {
+		return err
+	}
 	if what != "" {
 		what += ": "
 	}
-	switch {
-	case err == nil || errors.As(err, &coded):
-		return err
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		return fmt.Errorf("%s%w: %w", what, ErrNoSpace, err)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EROFS),
-		errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
-		return fmt.Errorf("%s%w: %w", what, ErrUnwritable, err)
-	}
-	for _, e := range storageErrors {
-		if errors.Is(err, e) {
-			return fmt.Errorf("%s%w: %w", what, ErrStorage, err)
-		}
-	}
-	return fmt.Errorf("%s%w", what, err)
+	return fmt.Errorf("%s%w", what, named(err))
 }
 
 // folderError is OutputError about a file of the work folder, which was there when the run began.
@@ -77,6 +91,3 @@ func folderError(what, path string, err error) error {
 	}
 	return OutputError(what+path, err)
 }
-
-// storageErrors are those of a file system that fails.
-var storageErrors = []error{syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENXIO, syscall.ENODEV, syscall.ENOTCONN, syscall.EHOSTDOWN}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 )
 
@@ -128,22 +127,28 @@ func (b *bufferRows) next() ([]byte, error) {
 
 // runRows reads a run back and verifies it.
 type runRows struct {
-	r     io.Reader
+	seg   *Segment
 	width int
+	off   int64  // read so far
+	crc   uint32 // of that
 	buf   []byte // rows read and not yet given out
 	store []byte
 }
 
 func (r *runRows) next() ([]byte, error) {
 	if len(r.buf) == 0 {
-		n, err := io.ReadFull(r.r, r.store)
-		if err == io.EOF {
+		size := r.seg.Size()
+		r.buf = r.store[:min(int64(len(r.store)), size-r.off)]
+		if len(r.buf) == 0 {
 			return nil, nil
 		}
-		if err != nil && err != io.ErrUnexpectedEOF {
+		if _, err := r.seg.ReadAt(r.buf, r.off); err != nil {
 			return nil, err
 		}
-		r.buf = r.store[:n/r.width*r.width]
+		r.off, r.crc = r.off+int64(len(r.buf)), updateCRC(r.crc, r.buf)
+		if r.off == size && r.crc != r.seg.CRC() {
+			return nil, r.seg.changed()
+		}
 	}
 	row := r.buf[:r.width]
 	r.buf = r.buf[r.width:]
@@ -261,7 +266,7 @@ func newMerge(s *Sorter, runs []*Segment) (*merge, error) {
 	m := &merge{key: s.key}
 	buffer := min(s.limit*s.width/len(runs), lastChunk)
 	for i, seg := range runs {
-		r := &runRows{r: seg.Reader(), width: s.width, store: make([]byte, max(buffer/s.width, 16)*s.width)}
+		r := &runRows{seg: seg, width: s.width, store: make([]byte, max(buffer/s.width, 16)*s.width)}
 		row, err := r.next()
 		if err != nil {
 			return nil, err

@@ -383,7 +383,7 @@ func (s *Segment) Seal() {
 }
 
 // ReadAt implements io.ReaderAt. It does not verify; pages carry their own
-// checksums, and Reader verifies the whole segment.
+// checksums, and Get verifies the whole segment.
 func (s *Segment) ReadAt(p []byte, off int64) (int, error) {
 	st := s.st
 	done := 0
