@@ -128,12 +128,10 @@ func describe(rank int, err error, sentinels []error) *AgreedError {
 		return nil
 	}
 	e := &AgreedError{Rank: rank, Text: err.Error(), class: classOf(err), code: 1}
-	var was *AgreedError
-	if errors.As(err, &was) && error(was) == err {
+	if was, ok := errors.AsType[*AgreedError](err); ok && error(was) == err {
 		e.Rank, e.Text = was.Rank, was.Text // agreed before: keep the rank that it came from
 	}
-	var coded Coded
-	if errors.As(err, &coded) && coded.Code() > 0 {
+	if coded, ok := errors.AsType[Coded](err); ok && coded.Code() > 0 {
 		e.code = coded.Code()
 	}
 	for _, s := range sentinels {

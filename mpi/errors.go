@@ -1,11 +1,13 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"syscall"
 )
 
@@ -69,19 +71,16 @@ func (c Class) Error() string {
 
 // Is returns whether target is the standard library's counterpart of a class.
 func (c Class) Is(target error) bool {
-	for _, t := range twins {
-		if t.class == c && target == t.err {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(twins, func(t twin) bool { return t.class == c && t.err == target })
+}
+
+type twin struct {
+	class Class
+	err   error
 }
 
 // twins are the counterparts of classes in the standard library. classOf tries them in this order.
-var twins = []struct {
-	class Class
-	err   error
-}{
+var twins = []twin{
 	{ErrNoSpace, syscall.ENOSPC},
 	{ErrNoSpace, syscall.EDQUOT},
 	{ErrNoSpace, syscall.EFBIG},
@@ -102,8 +101,7 @@ var twins = []struct {
 
 // classOf returns the class of any error, 0 if it has none.
 func classOf(err error) Class {
-	var c Class
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[Class](err); ok {
 		return c
 	}
 	for _, t := range twins {
@@ -142,19 +140,14 @@ func fileError(op, name string, off int64, err error) error {
 	if err == nil {
 		return nil
 	}
-	class := classOf(err)
-	if class == 0 {
-		class = ErrIO
-	}
-	var pe *fs.PathError
 	cause := err
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		cause = pe.Err
 	}
-	e := errf(op, class, "%s: %v", name, cause)
 	if off >= 0 {
-		e.Msg = fmt.Sprintf("%s: offset %d: %v", name, off, cause)
+		name = fmt.Sprintf("%s: offset %d", name, off)
 	}
+	e := errf(op, cmp.Or(classOf(err), ErrIO), "%s: %v", name, cause)
 	e.err = err
 	return e
 }

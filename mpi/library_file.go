@@ -86,8 +86,8 @@ func (l *library) openFile(f *mpiFile, hints map[string]string) error {
 
 // explain adds the file's name to an error, and looks for a better class than ErrOther and ErrIO.
 func (f *mpiFile) explain(op string, err error) error {
-	var e *Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
 		return err
 	}
 	e.Msg = f.name + ": " + e.Msg
@@ -141,8 +141,7 @@ func (f *mpiFile) write(b []byte, off int64, all C.int) error {
 	if err == nil && int(n) != len(b) {
 		err = errf("write", ErrShortWrite, "%s: offset %d: %d of %d bytes written", f.name, off, int(n), len(b))
 	}
-	var e *Error
-	if errors.As(err, &e) && (e.Class == ErrIO || e.Class == ErrOther || e.Class == ErrShortWrite) {
+	if e, ok := errors.AsType[*Error](err); ok && (e.Class == ErrIO || e.Class == ErrOther || e.Class == ErrShortWrite) {
 		return f.diagnose(e, b, off)
 	}
 	return err
@@ -163,8 +162,7 @@ func (f *mpiFile) diagnose(e *Error, b []byte, off int64) error {
 		return e
 	}
 	fe := fileError("write", f.name, off, err)
-	var why *Error
-	if errors.As(fe, &why) {
+	if why, ok := errors.AsType[*Error](fe); ok {
 		why.Code = e.Code
 	}
 	return fe

@@ -3,6 +3,7 @@ package mpi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -212,9 +213,9 @@ func (c *local) waitRound(ctx context.Context, r *round) error {
 func (w call) String() string {
 	switch {
 	case w.n > 0:
-		return w.op + " " + w.red.String() + " of " + itoa(w.n) + " values"
+		return fmt.Sprintf("%s %s of %d values", w.op, w.red, w.n)
 	case w.root > 0:
-		return w.op + " from root " + itoa(w.root)
+		return fmt.Sprintf("%s from root %d", w.op, w.root)
 	}
 	return w.op
 }

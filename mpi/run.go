@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 	"sync"
 )
 
@@ -47,8 +46,7 @@ func (w *localWorld) rank(i int, c *local, run func(Comm) error, out *error) {
 		if *out == nil {
 			return
 		}
-		var agreed *AgreedError
-		if !errors.As(*out, &agreed) {
+		if _, agreed := errors.AsType[*AgreedError](*out); !agreed {
 			*out = &RankError{Rank: i, Err: *out}
 		}
 		w.fail(*out)
@@ -71,5 +69,3 @@ func firstFailure(errs []error, cause error) error {
 	}
 	return nil
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"math/bits"
+	"slices"
 )
 
 // Tree returns the parent and the children (ascending) of a rank in a binomial tree with root 0. The parent's number lacks the lowest set
@@ -54,15 +55,13 @@ func FromRank(c Comm, rank int, b []byte, err error) ([]byte, error) {
 	return fromRank(c, rank, b, err == nil, err)
 }
 
-// fromRank is FromRank. ok is false if the rank has no b, because itself (failed) or another rank failed. A byte after b transfers ok.
+// fromRank is FromRank. ok is false if the rank has no b, because itself (failed) or another rank failed.
 func fromRank(c Comm, rank int, b []byte, ok bool, failed error) ([]byte, error) {
 	if ok && c.Size() == 1 {
 		return b, nil
 	}
 	if c.Rank() == rank {
-		if b = append(b[:len(b):len(b)], 1); !ok {
-			b = []byte{0}
-		}
+		b = marked(b, ok)
 	}
 	b, err := c.Bcast(b, rank)
 	if err != nil {
@@ -105,21 +104,19 @@ func treeClimb[T any](c Comm, v T, failed error, enc func(T) ([]byte, error), de
 		if failed == nil && whole {
 			b, failed = enc(v)
 		}
-		if err := treeSend(sys, b, parent, failed == nil && whole); failed == nil {
+		if err := sys.sysSend(marked(b, failed == nil && whole), parent, tagTree); failed == nil {
 			failed = err
 		}
 	}
 	return v, whole, failed
 }
 
-// treeSend sends an encoding and a byte: 1, or 0 if there is no encoding because this rank failed.
-func treeSend(sys plane, b []byte, to int, ok bool) error {
+// marked returns an encoding and a byte: 1, or 0 if there is no encoding because this rank failed.
+func marked(b []byte, ok bool) []byte {
 	if ok {
-		b = append(b[:len(b):len(b)], 1)
-	} else {
-		b = []byte{0}
+		return append(slices.Clip(b), 1)
 	}
-	return sys.sysSend(b, to, tagTree)
+	return []byte{0}
 }
 
 func treeRecv(sys plane, from int) (b []byte, ok bool, err error) {

@@ -286,8 +286,8 @@ func start(args, env []string, o Options) (exit int, err error) {
 
 // status returns the exit status of a command as a shell does: 128 plus the number of the signal that ended it.
 func status(err error) (exit int, _ error) {
-	var ended *exec.ExitError
-	if !errors.As(err, &ended) {
+	ended, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
 		return 0, err
 	}
 	if w, ok := ended.Sys().(syscall.WaitStatus); ok && w.Signaled() {
