@@ -5,9 +5,9 @@
 package exact
 
 import (
-	"cmp"
 	"fmt"
 	"math"
+	"math/big"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -35,26 +35,57 @@ func MulSat(a, b uint64) uint64 {
 	return lo
 }
 
-// Number is whole + rest/den. The zero value is not known.
+// Number is num/den, not reduced: a share of n keeps it. The zero value is not known.
 type Number struct {
-	whole     int64
-	rest, den uint64 // rest is below den
+	num *big.Int // which nobody changes
+	den uint64
 }
 
 // Int is a whole number.
-func Int(v int64) Number { return Number{v, 0, 1} }
+func Int(v int64) Number { return Number{big.NewInt(v), 1} }
 
 // Share is (hi, lo) / n, not known for n = 0.
-func Share(hi, lo, n uint64) Number {
-	if hi >= n {
-		return Number{}
-	}
-	q, rest := bits.Div64(hi, lo, n)
-	if q > math.MaxInt64 {
-		return Number{}
-	}
-	return Number{int64(q), rest, n}
+func Share(hi, lo, n uint64) Number { return ratio(words(hi, lo), words(0, n)) }
+
+// words is hi * 2^64 + lo.
+func words(hi, lo uint64) *big.Int {
+	v := new(big.Int).SetUint64(hi)
+	return v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(lo))
 }
+
+// ratio is num/den, where its whole part fits. A denominator of more than 64 bits loses its lowest ones.
+func ratio(num, den *big.Int) Number {
+	if den.Sign() == 0 {
+		return Number{}
+	}
+	whole, rest := new(big.Int).DivMod(num, den, new(big.Int))
+	if !whole.IsInt64() || whole.Int64() == math.MinInt64 {
+		return Number{}
+	}
+	if den.BitLen() > 64 {
+		s := uint(den.BitLen() - 64)
+		den = new(big.Int).Rsh(den, s)
+		if rest.Rsh(rest, s); rest.Cmp(den) == 0 {
+			rest.Sub(rest, big.NewInt(1))
+		}
+		num = rest.Add(rest, whole.Mul(whole, den))
+	}
+	return Number{num, den.Uint64()}
+}
+
+// terms are numerator and denominator; of what is not known those of 0.
+func (x Number) terms() (num, den *big.Int) {
+	if !x.Known() {
+		return new(big.Int), big.NewInt(1)
+	}
+	return x.num, words(0, x.den)
+}
+
+// rat is the number as the standard library has it, 0 where it is not known.
+func (x Number) rat() *big.Rat { return new(big.Rat).SetFrac(x.terms()) }
+
+// product is a * b.
+func product(a *big.Int, b uint64) *big.Int { return new(big.Int).Mul(a, words(0, b)) }
 
 // Parse reads a decimal number such as -1.5 or 2e-6. Decimals beyond the 19th are dropped.
 func Parse(text string) (Number, bool) {
@@ -71,16 +102,12 @@ func Parse(text string) (Number, bool) {
 	zeros := strings.Repeat("0", 420)
 	digits, point := zeros+before+after+zeros, len(zeros)+len(before)+shift
 	decimals := strings.TrimRight(digits[point:point+19], "0")
-	whole, err := strconv.ParseInt(digits[:point], 10, 64)
-	if err != nil {
-		return Number{}, false
-	}
-	rest, _ := strconv.ParseUint("0"+decimals, 10, 64)
-	x := Number{whole, rest, uint64(math.Pow10(len(decimals)))}
+	num, _ := new(big.Int).SetString(digits[:point]+decimals, 10)
+	x := ratio(num, words(0, uint64(math.Pow10(len(decimals)))))
 	if minus {
 		x = x.Neg()
 	}
-	return x, true
+	return x, x.Known()
 }
 
 // Float is the shortest decimal number that v is the nearest floating-point number of.
@@ -93,26 +120,21 @@ func Float(v float64) Number {
 func (x Number) Known() bool { return x.den != 0 }
 
 // IsInt reports whether it is a whole one.
-func (x Number) IsInt() bool { return x.Known() && x.rest == 0 }
+func (x Number) IsInt() bool { return x.Known() && x.rat().IsInt() }
 
 // Sign is -1, 0 or 1, of what is not known 0.
 func (x Number) Sign() int { return x.Compare(Int(0)) }
 
 // Floor is the number rounded down, 0 where it is not known.
-func (x Number) Floor() int64 { return x.whole }
+func (x Number) Floor() int64 {
+	num, den := x.terms()
+	return new(big.Int).Div(num, den).Int64()
+}
 
 // Round is the nearest whole number, half away from zero; 0 where it is not known.
 func (x Number) Round() int64 {
 	v, _ := strconv.ParseInt(x.Fixed(0), 10, 64)
 	return v
-}
-
-// ratio is whole + (hi, lo) / (dhi, dlo), where the quotient is below 1.
-func ratio(whole int64, hi, lo, dhi, dlo uint64) Number {
-	s := bits.Len64(dhi)
-	x := Number{whole, hi<<(64-s) | lo>>s, dhi<<(64-s) | dlo>>s}
-	x.rest = min(x.rest, x.den-1)
-	return x
 }
 
 func gcd(a, b uint64) uint64 {
@@ -124,30 +146,21 @@ func gcd(a, b uint64) uint64 {
 
 // Minus returns x - y.
 func (x Number) Minus(y Number) Number {
-	whole := x.whole - y.whole
-	if !x.Known() || !y.Known() || whole == math.MinInt64 || (x.whole < 0) != (y.whole < 0) && (whole < 0) != (x.whole < 0) {
+	if !x.Known() || !y.Known() {
 		return Number{}
 	}
-	g := gcd(x.den, y.den)
-	dhi, dlo := bits.Mul64(x.den, y.den/g)
-	switch {
-	case dhi != 0 && x.rest == 0:
-		return Int(x.whole).Minus(y)
-	case dhi != 0 && y.rest == 0:
-		return x.Minus(Int(y.whole))
-	}
-	hi, lo := bits.Mul64(x.rest, y.den/g)
-	yhi, ylo := bits.Mul64(y.rest, x.den/g)
-	lo, borrow := bits.Sub64(lo, ylo, 0)
-	if hi, borrow = bits.Sub64(hi, yhi, borrow); borrow == 1 {
-		if whole--; whole == math.MinInt64 {
-			return Number{}
+	by, of := y.den/gcd(x.den, y.den), x.den/gcd(x.den, y.den) // what x and y are expanded by
+	den := product(words(0, x.den), by)
+	if den.BitLen() > 64 {
+		switch {
+		case x.IsInt():
+			return Int(x.Floor()).Minus(y)
+		case y.IsInt():
+			return x.Minus(Int(y.Floor()))
 		}
-		var carry uint64
-		lo, carry = bits.Add64(lo, dlo, 0)
-		hi, _ = bits.Add64(hi, dhi, carry)
 	}
-	return ratio(whole, hi, lo, dhi, dlo)
+	num := product(x.num, by)
+	return ratio(num.Sub(num, product(y.num, of)), den)
 }
 
 // Neg returns -x.
@@ -158,7 +171,7 @@ func (x Number) Plus(y Number) Number { return x.Minus(y.Neg()) }
 
 // Abs returns |x|.
 func (x Number) Abs() Number {
-	if x.whole < 0 {
+	if x.Sign() < 0 {
 		return x.Neg()
 	}
 	return x
@@ -166,34 +179,21 @@ func (x Number) Abs() Number {
 
 // Times returns x * n.
 func (x Number) Times(n uint64) Number {
-	if x.whole < 0 {
-		return x.Neg().Times(n).Neg()
-	}
 	if !x.Known() {
 		return x
 	}
-	hi, lo := bits.Mul64(x.rest, n)
-	q, rest := bits.Div64(hi, lo, x.den)
-	high, whole := bits.Mul64(uint64(x.whole), n)
-	whole, carry := bits.Add64(whole, q, 0)
-	if high+carry != 0 || whole > math.MaxInt64 {
-		return Number{}
-	}
-	return Number{int64(whole), rest, x.den}
+	return ratio(product(x.num, n), words(0, x.den))
 }
 
 // Div returns x / n.
 func (x Number) Div(n uint64) Number {
-	if x.whole < 0 {
+	if x.Sign() < 0 {
 		return x.Neg().Div(n).Neg()
 	}
-	if !x.Known() || n == 0 {
-		return Number{}
+	if !x.Known() {
+		return x
 	}
-	hi, lo := bits.Mul64(uint64(x.whole)%n, x.den)
-	lo, carry := bits.Add64(lo, x.rest, 0)
-	dhi, dlo := bits.Mul64(x.den, n)
-	return ratio(int64(uint64(x.whole)/n), hi+carry, lo, dhi, dlo)
+	return ratio(x.num, product(words(0, x.den), n))
 }
 
 // Scale returns x * a/b.
@@ -204,89 +204,52 @@ func (x Number) Scale(a, b uint64) Number {
 
 // Over returns x / y, a floating-point number where the terms of x or y do not fit 64 bits.
 func (x Number) Over(y Number) Number {
-	if x.whole < 0 {
-		return x.Neg().Over(y).Neg()
-	}
-	if y.whole < 0 {
-		return x.Over(y.Neg()).Neg()
-	}
-	if !x.Known() || y.Sign() == 0 {
+	switch {
+	case !x.Known() || y.Sign() == 0:
 		return Number{}
-	}
-	hi, lo := x.terms()
-	over, n := y.terms()
-	if hi != 0 || over != 0 {
+	case x.Sign() < 0:
+		return x.Neg().Over(y).Neg()
+	case y.Sign() < 0:
+		return x.Over(y.Neg()).Neg()
+	case x.num.BitLen() > 64 || y.num.BitLen() > 64:
 		return Float(x.Float() / y.Float())
 	}
 	g := gcd(x.den, y.den)
-	hi, lo = bits.Mul64(lo, y.den/g)
-	over, n = bits.Mul64(n, x.den/g)
-	s := bits.Len64(over)
-	return Share(hi>>s, hi<<(64-s)|lo>>s, over<<(64-s)|n>>s)
-}
-
-// terms is the numerator.
-func (x Number) terms() (hi, lo uint64) {
-	hi, lo = bits.Mul64(uint64(x.whole), x.den)
-	lo, carry := bits.Add64(lo, x.rest, 0)
-	return hi + carry, lo
+	num, den := product(x.num, y.den/g), product(y.num, x.den/g)
+	s := uint(max(den.BitLen()-64, 0))
+	return ratio(num.Rsh(num, s), den.Rsh(den, s))
 }
 
 // Compare compares two numbers; one that is not known counts as 0.
 func (x Number) Compare(y Number) int {
-	hi, lo := bits.Mul64(x.rest, max(y.den, 1))
-	yhi, ylo := bits.Mul64(y.rest, max(x.den, 1))
-	return cmp.Or(cmp.Compare(x.whole, y.whole), cmp.Compare(hi, yhi), cmp.Compare(lo, ylo))
+	num, den := x.terms()
+	other, by := y.terms()
+	return new(big.Int).Mul(num, by).Cmp(new(big.Int).Mul(other, den))
 }
 
 // Float is the nearest floating-point number on every machine, 0 where it is not known.
 func (x Number) Float() float64 {
-	if x.whole < 0 {
-		return -x.Neg().Float()
-	}
-	hi, lo := x.terms()
-	return Quotient(hi, lo, max(x.den, 1))
+	f, _ := x.rat().Float64()
+	return f
 }
 
 // Quotient is (hi, lo) / n, the nearest floating-point number on every machine; n is positive.
 func Quotient(hi, lo, n uint64) float64 {
-	up, down := bits.LeadingZeros64(hi), bits.LeadingZeros64(n)
-	if hi == 0 {
-		up += bits.LeadingZeros64(lo)
-		hi, lo = lo, 0
+	if hi == 0 && lo < 1<<53 && n < 1<<53 {
+		return float64(lo) / float64(n) // of numbers that are exact
 	}
-	s := up % 64
-	hi, lo = hi<<s|lo>>(64-s), lo<<s
-	q, rest := bits.Div64(hi>>1, hi<<63|lo>>1, n<<down) // 63 or 64 bits
-	if rest > 0 || lo&1 != 0 {
-		q |= 1 // no tie
-	}
-	return math.Ldexp(float64(q), down-up+1)
+	f, _ := new(big.Rat).SetFrac(words(hi, lo), words(0, n)).Float64()
+	return f
 }
 
-// Fixed prints the number with at most 18 decimals, half away from zero; n/a where it is not known.
+// Fixed prints the number with so many decimals, half away from zero; n/a where it is not known.
 func (x Number) Fixed(decimals int) string {
 	if !x.Known() {
 		return "n/a"
 	}
-	y := x.Abs()
-	digit, behind, rest := uint64(0), uint64(0), y.rest
-	for range decimals {
-		hi, lo := bits.Mul64(rest, 10)
-		digit, rest = bits.Div64(hi, lo, x.den)
-		behind = 10*behind + digit
-	}
-	whole, unit := uint64(y.whole), uint64(math.Pow10(decimals))
-	if rest >= x.den-rest {
-		behind++
-		whole, behind = whole+behind/unit, behind%unit
-	}
-	text := strconv.FormatUint(whole, 10)
-	if decimals > 0 {
-		text += fmt.Sprintf(".%0*d", decimals, behind)
-	}
-	if x.whole < 0 && whole+behind > 0 {
-		text = "-" + text
+	text := x.rat().FloatString(decimals)
+	if strings.Trim(text, "-0.") == "" {
+		return strings.TrimPrefix(text, "-")
 	}
 	return text
 }
@@ -296,12 +259,5 @@ func (x Number) MarshalJSON() ([]byte, error) {
 	if !x.Known() {
 		return []byte("[null,null]"), nil
 	}
-	const unit = 10_000_000_000_000_000_000
-	hi, lo := x.Abs().terms()
-	hi, lo = bits.Div64(hi, lo, unit)
-	text := cmp.Or(strings.TrimLeft(fmt.Sprintf("%d%019d", hi, lo), "0"), "0")
-	if x.whole < 0 {
-		text = "-" + text
-	}
-	return fmt.Appendf(nil, "[%s,%d]", text, x.den), nil
+	return fmt.Appendf(nil, "[%d,%d]", x.num, x.den), nil
 }

@@ -9,13 +9,12 @@ import (
 	"testing"
 )
 
-// rat is a number as the oracle has it, nil where it is not known.
-func (x Number) rat() *big.Rat {
+// oracle is a number as the tests have it, nil where it is not known.
+func (x Number) oracle() *big.Rat {
 	if !x.Known() {
 		return nil
 	}
-	v := new(big.Rat).SetFrac(new(big.Int).SetUint64(x.rest), new(big.Int).SetUint64(x.den))
-	return v.Add(v, new(big.Rat).SetInt64(x.whole))
+	return new(big.Rat).SetFrac(x.num, new(big.Int).SetUint64(x.den))
 }
 
 // word is an integer of any length, often at the edges.
@@ -32,11 +31,12 @@ func word(rng *rand.Rand) uint64 {
 
 // number is a share whose denominator has up to a number of bits.
 func number(rng *rand.Rand, bits int) Number {
-	x := Number{min(int64(word(rng)>>1), math.MaxInt64-1), word(rng), max(word(rng)>>(64-bits), 1)}
-	if x.rest %= x.den; rng.IntN(2) == 0 {
-		x = x.Neg()
+	whole, rest, den := min(int64(word(rng)>>1), math.MaxInt64-1), word(rng), max(word(rng)>>(64-bits), 1)
+	num := new(big.Int).Mul(big.NewInt(whole), words(0, den))
+	if num.Add(num, words(0, rest%den)); rng.IntN(2) == 0 {
+		num.Neg(num)
 	}
-	return x
+	return Number{num, den}
 }
 
 // TestAgainstRationals compares every operation with exact rational numbers: equal where the denominator fits, else within 2^-60,
@@ -47,27 +47,27 @@ func TestAgainstRationals(t *testing.T) {
 	for range 20000 {
 		bits := 1 + rng.IntN(64)
 		x, y, n := number(rng, bits), number(rng, bits), word(rng)
-		if x.Compare(y) != x.rat().Cmp(y.rat()) || x.Sign() != x.rat().Sign() {
+		if x.Compare(y) != x.oracle().Cmp(y.oracle()) || x.Sign() != x.oracle().Sign() {
 			t.Fatalf("%v and %v compare as %d", x, y, x.Compare(y))
 		}
-		if f, _ := x.rat().Float64(); f != x.Float() {
+		if f, _ := x.oracle().Float64(); f != x.Float() {
 			t.Fatalf("%v is %g, want %g", x, x.Float(), f)
 		}
 		for _, decimals := range []int{0, 1, 3, 6, 9, 18} {
-			want := x.rat().FloatString(decimals)
+			want := x.oracle().FloatString(decimals)
 			if strings.Trim(want, "-0.") == "" {
 				want = strings.TrimPrefix(want, "-")
 			}
 			if got := x.Fixed(decimals); got != want {
 				t.Fatalf("%v with %d decimals is %s, want %s", x, decimals, got, want)
 			}
-			if decimals == 0 && big.NewInt(x.Round()).String() != want && x.whole < math.MaxInt64 {
+			if decimals == 0 && big.NewInt(x.Round()).String() != want && x.Floor() < math.MaxInt64 {
 				t.Fatalf("%v rounds to %d, want %s", x, x.Round(), want)
 			}
 		}
 		var terms [2]*big.Int
 		b, err := json.Marshal(x)
-		if err != nil || json.Unmarshal(b, &terms) != nil || new(big.Rat).SetFrac(terms[0], terms[1]).Cmp(x.rat()) != 0 || terms[1].Uint64() != x.den {
+		if err != nil || json.Unmarshal(b, &terms) != nil || new(big.Rat).SetFrac(terms[0], terms[1]).Cmp(x.oracle()) != 0 || terms[1].Uint64() != x.den {
 			t.Fatalf("%v in JSON is %s: %v", x, b, err)
 		}
 		factor, divisor := new(big.Int).SetUint64(n), new(big.Int).SetUint64(max(n, 1))
@@ -76,11 +76,11 @@ func TestAgainstRationals(t *testing.T) {
 			got  Number
 			want *big.Rat
 		}{
-			{"+", x.Plus(y), new(big.Rat).Add(x.rat(), y.rat())},
-			{"-", x.Minus(y), new(big.Rat).Sub(x.rat(), y.rat())},
-			{"*", x.Times(n), new(big.Rat).Mul(x.rat(), new(big.Rat).SetInt(factor))},
-			{"/", x.Div(max(n, 1)), new(big.Rat).Quo(x.rat(), new(big.Rat).SetInt(divisor))},
-			{"over", x.Over(y), quotient(x.rat(), y.rat())},
+			{"+", x.Plus(y), new(big.Rat).Add(x.oracle(), y.oracle())},
+			{"-", x.Minus(y), new(big.Rat).Sub(x.oracle(), y.oracle())},
+			{"*", x.Times(n), new(big.Rat).Mul(x.oracle(), new(big.Rat).SetInt(factor))},
+			{"/", x.Div(max(n, 1)), new(big.Rat).Quo(x.oracle(), new(big.Rat).SetInt(divisor))},
+			{"over", x.Over(y), quotient(x.oracle(), y.oracle())},
 		} {
 			if c.want == nil {
 				if c.got.Known() {
@@ -102,7 +102,7 @@ func TestAgainstRationals(t *testing.T) {
 					most.Mul(most, size)
 				}
 			}
-			off := new(big.Rat).Sub(c.got.rat(), c.want)
+			off := new(big.Rat).Sub(c.got.oracle(), c.want)
 			if new(big.Rat).Abs(off).Cmp(most) > 0 {
 				t.Fatalf("%v %s %v or %d is %v, off by %v", x, c.what, y, n, c.got, off)
 			}
@@ -143,7 +143,7 @@ func TestShares(t *testing.T) {
 		if f, _ := v.Float64(); f != Quotient(hi, lo, n) {
 			t.Fatalf("(%d, %d) / %d is %g, want %g", hi, lo, n, Quotient(hi, lo, n), f)
 		}
-		if small := v.Cmp(new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 63))) < 0; small != x.Known() || small && x.rat().Cmp(v) != 0 {
+		if small := v.Cmp(new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 63))) < 0; small != x.Known() || small && x.oracle().Cmp(v) != 0 {
 			t.Fatalf("(%d, %d) / %d is %v", hi, lo, n, x)
 		}
 	}
