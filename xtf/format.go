@@ -64,13 +64,15 @@ const (
 	features       = featureViews | featureTimes | featureRepeats
 )
 
-// Superblock is the first structure of a file, written last.
+// Superblock is the first structure of a file, written last: after its magic, as it is here, and with a checksum at its end.
 type Superblock struct {
 	Major, Minor uint16
+	Size         uint32 // superblockBytes, or more in a later minor version
 	FileID       [16]byte
 	FooterOff    uint64
 	FooterLen    uint64
 	FooterCRC    uint32
+	_            uint32
 	FileEnd      uint64
 	Incompat     uint64
 	Compat       uint64
@@ -80,16 +82,7 @@ type Superblock struct {
 func (s *Superblock) Encode() []byte {
 	b := make([]byte, SuperblockSize)
 	copy(b, fileMagic)
-	le.PutUint16(b[8:], s.Major)
-	le.PutUint16(b[10:], s.Minor)
-	le.PutUint32(b[12:], superblockBytes)
-	copy(b[16:32], s.FileID[:])
-	le.PutUint64(b[32:], s.FooterOff)
-	le.PutUint64(b[40:], s.FooterLen)
-	le.PutUint32(b[48:], s.FooterCRC)
-	le.PutUint64(b[56:], s.FileEnd)
-	le.PutUint64(b[64:], s.Incompat)
-	le.PutUint64(b[72:], s.Compat)
+	_, _ = binary.Encode(b[8:], le, s) // which has room
 	le.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli))
 	return b
 }
@@ -106,21 +99,16 @@ func parseSuperblock(b []byte, size int64) (Superblock, error) {
 		}
 		return s, ErrNotXTF
 	}
-	s.Major, s.Minor = le.Uint16(b[8:]), le.Uint16(b[10:])
-	if s.Major == 0 { // no version is
+	_, _ = binary.Decode(b[8:], le, &s) // all of it is there
+	if s.Major == 0 {                   // no version is
 		return s, fmt.Errorf("%w: superblock is incomplete", ErrNotCommitted)
 	}
 	if s.Major != Major {
 		return s, fmt.Errorf("%w: file has version %d.%d, this program reads %d.x", ErrVersion, s.Major, s.Minor, Major)
 	}
-	n := le.Uint32(b[12:])
-	if n < superblockBytes || int(n) > len(b) || crc32.Checksum(b[:124], castagnoli) != le.Uint32(b[124:]) {
+	if s.Size < superblockBytes || uint64(s.Size) > uint64(len(b)) || crc32.Checksum(b[:124], castagnoli) != le.Uint32(b[124:]) {
 		return s, fmt.Errorf("%w: superblock is incomplete or changed", ErrNotCommitted)
 	}
-	copy(s.FileID[:], b[16:32])
-	s.FooterOff, s.FooterLen = le.Uint64(b[32:]), le.Uint64(b[40:])
-	s.FooterCRC, s.FileEnd = le.Uint32(b[48:]), le.Uint64(b[56:])
-	s.Incompat, s.Compat = le.Uint64(b[64:]), le.Uint64(b[72:])
 	if unknown := s.Incompat &^ features; unknown != 0 {
 		return s, fmt.Errorf("%w: incompatible feature bits %#x are unknown", ErrVersion, unknown)
 	}

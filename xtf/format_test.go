@@ -43,7 +43,7 @@ func documented(t *testing.T, header ...string) [][]docRow {
 // TestDocumentedStructures reads structures by the offsets of the document. The
 // values differ in every byte that is not zero.
 func TestDocumentedStructures(t *testing.T) {
-	sb := Superblock{0x0201, 0x0403, [16]byte{5, 6}, 0x1716151413121110, 0x2726252423222120, 0x33323130, 0x4746454443424140, 0x57, 0x67}
+	sb := Superblock{0x0201, 0x0403, superblockBytes, [16]byte{5, 6}, 0x1716151413121110, 0x2726252423222120, 0x33323130, 0, 0x4746454443424140, 0x57, 0x67}
 	h := header{kind: 1, level: 2, codec: 3, typ: 0x13121110, proc: 0x23222120, count: 0x33323130, stored: 4, raw: 0x53525150, ordinal: 6, firstN: 7, prev: 8, next: 9}
 	page := make([]byte, pageHeader)
 	h.magic = pageMagic

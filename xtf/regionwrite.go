@@ -341,7 +341,7 @@ func tailOrder(kind uint32) uint32 {
 // WriteTo writes the tail at offset off, a multiple of the alignment, to w and
 // returns the superblock that completes the file.
 func (t *Tail) WriteTo(w io.Writer, off int64) (Superblock, error) {
-	sb := Superblock{Major: Major, Minor: Minor, FileID: t.FileID}
+	sb := Superblock{Major: Major, Minor: Minor, Size: superblockBytes, FileID: t.FileID}
 	if t.Types.align == smallAlign {
 		sb.Incompat = features
 	}
