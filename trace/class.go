@@ -342,8 +342,7 @@ func MayMeet(op uint32) bool { return CreatesHandle(op) || Unnumbered(op) }
 func (d *Definitions) SetsClock(op, region uint32, blocking bool) bool {
 	const alltoallv, alltoallw = 9, 10
 	if CreatesHandle(op) {
-		r := d.Region(region)
-		return blocking && (r == nil || d.Class(r)&ClassInit == 0)
+		return blocking && d.Class(d.Region(region))&ClassInit == 0
 	}
 	return CollectiveClass(op)&^ClassColl != 0 && op != alltoallv && op != alltoallw
 }

@@ -327,8 +327,8 @@ func keptText(c *content) string {
 
 // tool is the program that the provenance names.
 func tool(provenance json.RawMessage) string {
-	var p struct{ Tool, Format, Kind string }
-	if json.Unmarshal(provenance, &p) != nil || p.Tool == "" {
+	p := results.ParseProvenance(provenance)
+	if p.Tool == "" {
 		return "an unknown program"
 	}
 	return numbers.Clean(fmt.Sprintf("%s (format %s, from %s)", p.Tool, p.Format, p.Kind), 200)

@@ -3,6 +3,7 @@ package diff
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -159,14 +160,10 @@ func (d *Diff) compareWaits() {
 // compareRegions compares regions by name: what a run does not call counts as 0.
 func (d *Diff) compareRegions() {
 	a, b := d.samples[0], d.samples[1]
-	names := map[string]bool{}
-	for _, s := range d.samples {
-		for n := range s.Regions {
-			names[n] = true
-		}
-	}
+	all := maps.Clone(a.Regions)
+	maps.Copy(all, b.Regions)
 	none := &results.RegionTotal{}
-	for name := range names {
+	for name := range all {
 		x, y := a.Regions[name], b.Regions[name]
 		r := DiffRegion{Name: name}
 		switch {

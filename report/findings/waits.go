@@ -1476,10 +1476,7 @@ func openCalls(r *results.Run) (list []endCall, unknown []uint32, err error) {
 // waitsForThreads reports whether a call ends when another thread does something: lets a lock go, or of POSIX threads anything.
 func waitsForThreads(d *trace.Definitions, region uint32) bool {
 	x := d.Region(region)
-	if x == nil {
-		return false
-	}
-	state := d.StateOf(x)
+	state := d.StateOf(x) // no region waits for no thread
 	return state == trace.StateLock || state == trace.StateCritical || state == trace.StateThreadWait && x.Paradigm == trace.ParadigmPthread
 }
 

@@ -354,8 +354,8 @@ func factors(mode Mode, ref *scalingSample, n int, x *scalingSample, i int) Scal
 		here, there = m.Participants, r.Participants
 	}
 	u, v := x.seconds(pop.Useful, here), ref.seconds(base.Useful, there)
-	if u.Defined && v.Defined && u.Value > 0 {
-		f.Computation = numbers.Ratio{Value: v.Value / u.Value, Defined: true}
+	if u.Defined && v.Defined {
+		f.Computation = quotient(v.Value, u.Value)
 	}
 	if f.Computation.Defined && f.Parallel.Defined {
 		f.Global = numbers.Ratio{Value: f.Parallel.Value * f.Computation.Value, Defined: true}
@@ -364,7 +364,7 @@ func factors(mode Mode, ref *scalingSample, n int, x *scalingSample, i int) Scal
 		f.setCounters(ref, x, here, there)
 	}
 	if t := ref.seconds(base.Runtime, 1); t.Defined && f.Runtime.Value > 0 {
-		f.Speedup = numbers.Ratio{Value: t.Value / f.Runtime.Value, Defined: true}
+		f.Speedup = quotient(t.Value, f.Runtime.Value)
 		if mode == ModeWeak { // of a problem that has grown
 			f.Speedup.Value = float64(f.Speedup.Value*float64(m.Participants)) / float64(max(r.Participants, 1))
 		}
@@ -375,9 +375,6 @@ func factors(mode Mode, ref *scalingSample, n int, x *scalingSample, i int) Scal
 // setCounters splits computation by what the counters saw; here and there are the
 // numbers of processes that useful time is divided by.
 func (f *ScalingFactor) setCounters(ref, x *scalingSample, here, there uint64) {
-	quotient := func(a, b float64) numbers.Ratio {
-		return numbers.Ratio{Value: a / max(b, math.SmallestNonzeroFloat64), Defined: b > 0}
-	}
 	if x.instructions.Defined && ref.instructions.Defined {
 		f.Instructions = quotient(ref.instructions.Value/float64(there), x.instructions.Value/float64(here))
 	}
@@ -392,6 +389,11 @@ func (f *ScalingFactor) setCounters(ref, x *scalingSample, here, there uint64) {
 		return quotient(s.cycles.Value, s.seconds(m.UsefulSum(), 1).Value).Value
 	}
 	f.Frequency = quotient(rate(x), rate(ref))
+}
+
+// quotient is not defined where b is 0.
+func quotient(a, b float64) numbers.Ratio {
+	return numbers.Ratio{Value: a / max(b, math.SmallestNonzeroFloat64), Defined: b > 0}
 }
 
 // keptRegions bounds the regions of the report.
@@ -427,9 +429,7 @@ func (s *Scaling) addRegions(list []*scalingSample) {
 		s.Regions = append(s.Regions, x)
 	}
 	for i := range s.Regions {
-		if total > 0 {
-			s.Regions[i].Share = numbers.Ratio{Value: s.Regions[i].At.Value / total, Defined: true}
-		}
+		s.Regions[i].Share = quotient(s.Regions[i].At.Value, total)
 	}
 	slices.SortStableFunc(s.Regions, func(a, b ScalingRegion) int { return cmp.Compare(b.At.Value, a.At.Value) })
 	s.Regions = s.Regions[:min(len(s.Regions), keptRegions)]
