@@ -22,6 +22,8 @@ type Stretches struct {
 	current Role
 	last    bool   // the last stretch was given
 	before  uint64 // ticks where the open call that ends a stretch began
+	now     uint64 // when the walk's time began to count
+	waits   [][2]uint64
 	err     error
 	program *graph.Program // of gaps, and of turns after the columns; nil: walk follows classes
 	steps   []uint32       // of program: what comes next
@@ -33,8 +35,9 @@ type turn uint32
 func turnOf(st graph.Step, r Role) turn { return turn(st)<<2 | turn(r) }
 
 // Stretches begins a walk; role has an entry for each node of the location's Structure, and one for node 0.
-func (l *Location) Stretches(role []Role) *Stretches {
-	s := &Stretches{role: role, walk: l.read(0)}
+// What calls take does not count the waits, spans of time in their order.
+func (l *Location) Stretches(role []Role, waits [][2]uint64) *Stretches {
+	s := &Stretches{role: role, walk: l.read(0), now: uint64(l.first), waits: waits}
 	v := l.view
 	if v.Tables != nil {
 		return s
@@ -129,10 +132,24 @@ func (s *Stretches) turn(st graph.Step, r Role, dst, own *uint64) (ended bool) {
 		if s.inside--; s.inside > 0 {
 			return false
 		}
-		*dst, *own, ended = s.before, s.walk.time, s.current == Ends
+		var idle uint64
+		idle, s.waits = Idle(s.waits, s.now, s.now+s.walk.time)
+		*dst, *own, ended = s.before, s.walk.time-idle, s.current == Ends
 	}
+	s.now += s.walk.time
 	s.walk.time = 0
 	return ended
+}
+
+// Idle returns how much of a time span lies in waits, which are spans in their order, and those that are not over.
+func Idle(waits [][2]uint64, begin, end uint64) (idle uint64, rest [][2]uint64) {
+	for ; len(waits) > 0 && waits[0][0] < end; waits = waits[1:] {
+		from, to := max(waits[0][0], begin), min(waits[0][1], end)
+		if idle += max(from, to) - from; waits[0][1] > end {
+			break
+		}
+	}
+	return min(idle, end-begin), waits
 }
 
 // Bound returns how far the sum of all stretches may be from the truth, ticks: 0 if the graph is lossless.

@@ -79,14 +79,14 @@ func TestStretchesEqualEvents(t *testing.T) {
 					byID[s.ID(n)] = roles[n]
 				}
 				want := slowStretches(t, l, byID)
-				x := l.Stretches(roles)
+				x := l.Stretches(roles, nil)
 				if got := allStretches(t, x, 1+r.IntN(50)); !slices.Equal(got, want) {
 					t.Fatalf("graph %d, seed %d, location %d: %d stretches, want %d", i, seed, p, len(got), len(want))
 				}
 				if x.program == nil {
 					continue
 				}
-				y := l.Stretches(roles)
+				y := l.Stretches(roles, nil)
 				y.program = nil
 				if got := allStretches(t, y, 7); !slices.Equal(got, want) {
 					t.Fatalf("graph %d, seed %d, location %d: the walk has %d stretches, want %d", i, seed, p, len(got), len(want))
@@ -170,7 +170,7 @@ func BenchmarkStretches(b *testing.B) {
 	ticks, own := make([]uint64, 4096), make([]uint64, 4096)
 	b.ReportAllocs()
 	for b.Loop() {
-		x := l.Stretches(roles)
+		x := l.Stretches(roles, nil)
 		for n := len(ticks); n == len(ticks); {
 			var err error
 			if n, err = x.Next(ticks, own); err != nil {

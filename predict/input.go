@@ -45,7 +45,9 @@ type Input struct {
 	processes []trace.Process
 	keys      []uint64   // by node: see callKeys
 	sequences []sequence // likewise
-	met       trace.Time // when the last one came to the barrier that MPI_Finalize is; never where it is not known to be one
+	// earlyStarts: calls of MPI_Win_start do not wait
+	earlyStarts bool
+	met         trace.Time // when the last one came to the barrier that MPI_Finalize is; never where it is not known to be one
 }
 
 // never is after all events.
@@ -90,6 +92,9 @@ func Open(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 	in.First, in.End = uint32(own.First), uint32(own.End)
 	b := &builder{tables: newTables(in.Defs), first: map[uint64]program.NodeID{}}
 	in.tables = b.tables
+	if err := findEarlyStarts(c, in); err != nil {
+		return nil, err
+	}
 	last, err := in.load(b, &o)
 	if err := c.Agree(err); err != nil {
 		return nil, err
@@ -179,8 +184,7 @@ func (in *Input) meet(c mpi.Comm, last []finalize) error {
 	}
 	in.met = trace.Time(^v[2]) ^ sign
 	for i, x := range last {
-		v := &in.Vectors.list[i]
-		v.meets, v.waits = true, uint64(min(in.met, x.end)-x.begin)
+		in.Vectors.list[i].waits = uint64(min(in.met, x.end) - x.begin)
 	}
 	p, at := in.Program, uint32(len(in.Program.Actions))
 	for i := range p.Nodes {
@@ -215,12 +219,16 @@ func (in *Input) load(b *builder, o *OpenOptions) (last []finalize, err error) {
 			return nil, err
 		}
 		t := newTracer(b, l, p)
+		if t.sync, err = readSynchronised(in, p, l); err != nil {
+			return nil, fmt.Errorf("process %d: %w", p, err)
+		}
 		root, err := t.run()
 		if err != nil {
 			return nil, fmt.Errorf("process %d: %w", p, err)
 		}
 		b.program.Roots = append(b.program.Roots, root)
-		took, after, err := in.Vectors.add(p, l, t.roles(), t.info[t.s.Len()].calls)
+		b.left.settle(t.sync)
+		took, after, err := in.Vectors.add(p, l, t.roles(), t.sync.spans(), t.info[t.s.Len()].calls)
 		if err != nil {
 			return nil, err
 		}
@@ -298,7 +306,7 @@ func (in *Input) callKeys() []uint64 {
 		}
 		size := uint32(0)
 		for _, a := range in.Program.Actions[n.First : n.First+n.Len] {
-			if a.Kind != program.FileIO {
+			if a.Kind != program.FileIO && a.Comm < in.tables.everybody {
 				size = max(size, in.Program.Comms[a.Comm].Size)
 			}
 		}
@@ -335,6 +343,8 @@ const (
 	LeftNoRoot
 	LeftOperators
 	LeftFileTimes // where the platform has no file system
+	LeftSynchronised
+	LeftLocks
 )
 
 // LeftKinds tell what is counted: its name, whether the program is without it, and what it has instead.
@@ -360,6 +370,8 @@ var LeftKinds = [...]struct {
 	LeftNoRoot:        {"no_root", true, "with root 0: collectives whose root is not in their communicator"},
 	LeftOperators:     {"operators", false, "in the time of built-in ones: operators that the program makes (MPI_Op_create), whose functions may take most of a reduction"},
 	LeftFileTimes:     {"file_times", false, "in no time, for the platform has no [filesystem]: calls of MPI files whose bytes are known"},
+	LeftSynchronised:  {"synchronised", false, "as long as recorded, but for the waits for others: synchronisation of windows, and collectives of two groups"},
+	LeftLocks:         {"locks", false, "in the recorded order: locks of windows that another process had before"},
 }
 
 // CallNodes returns the calls of a process in order, as nodes of the program: 4 bytes a call.
@@ -423,7 +435,7 @@ func (in *Input) Tick() platform.Scale {
 }
 
 // Delayed is the computation of processes that begin at different times, entry 0 takes as much longer, and whose calls take time
-// that is not simulated: it goes to the entry before each.
+// that is not simulated: it goes to the entry after each.
 type Delayed struct {
 	simnet.Calc
 	First uint32

@@ -21,18 +21,19 @@ type knot struct {
 const noEvent = 1<<64 - 1
 
 // knots are the instants of a process that are known in both runs, in order: its first event, the calls of the program, its end.
-// Of a call that the network simulates begin and end are. Another one, which takes the time that it took, ends where it does in the
-// simulation, and begins as long before. Two knots are held: what lies between a and b keeps its proportions.
+// Of a call that the network simulates begin and end are. Another one, which takes the time that it took, begins where it does in the
+// simulation, and ends so long after its end there. Two knots are held: what lies between a and b keeps its proportions.
 type knots struct {
 	process uint32
 	cursor  *ccg.Cursor
 	role    map[uint32]ccg.Role // by node
 	times   *timeReader
 	tick    platform.Scale
-	met     trace.Time // see Input.meet
-	current ccg.Role   // of the open call of the program, Within for none
-	depth   int        // around it
-	passed  trace.Time // of the last event that cursor passed
+	met     trace.Time  // see Input.meet
+	waits   [][2]uint64 // that what calls took is without
+	current ccg.Role    // of the open call of the program, Within for none
+	depth   int         // around it
+	passed  trace.Time  // of the last event that cursor passed
 	a, b    knot
 	enter   knot // of the open call
 	leave   knot // of the call that b begins, where its times are known together; noEvent otherwise
@@ -49,7 +50,11 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 			return nil, err
 		}
 	}
-	role, err := r.o.Recorded.roles(process, master)
+	sync, err := readSynchronised(r.o.Recorded, process, master)
+	if err != nil {
+		return nil, err
+	}
+	role, err := r.o.Recorded.roles(process, master, sync)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +62,7 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &knots{process: process, met: r.o.Recorded.met, cursor: master.Cursor(), role: role, times: times, tick: r.o.Recorded.Tick(), passed: r.o.Origin, leave: knot{event: noEvent}}
+	k := &knots{process: process, waits: sync.spans(), met: r.o.Recorded.met, cursor: master.Cursor(), role: role, times: times, tick: r.o.Recorded.Tick(), passed: r.o.Origin, leave: knot{event: noEvent}}
 	k.b = knot{event: noEvent, recorded: r.o.Origin}
 	if master.Events() == 0 {
 		return k, k.advance()
@@ -132,15 +137,15 @@ func (k *knots) knot(s *ccg.Step) (knot, error) {
 	return knot{s.Event, k.passed, t}, err
 }
 
-// begin makes b the begin of a call that took the time until now, which lies before its begin in the simulation; of MPI_Finalize, where
-// all meet, it lies after its end.
+// begin makes b the begin of a call that took the time until now: what of it is no wait comes after its end in the simulation.
 func (k *knots) begin() {
 	k.b = k.enter
 	if k.passed >= k.met {
-		k.leave.time += k.tick.Of(int64(min(k.passed-max(k.enter.recorded, k.met), math.MaxInt64)))
-		return
+		k.waits = [][2]uint64{{uint64(k.enter.recorded), max(uint64(k.met), uint64(k.enter.recorded))}}
 	}
-	k.b.time = max(k.a.time, k.enter.time-k.tick.Of(int64(min(k.passed-k.enter.recorded, math.MaxInt64))))
+	var idle uint64
+	idle, k.waits = ccg.Idle(k.waits, uint64(k.enter.recorded), uint64(k.passed))
+	k.leave.time += k.tick.Of(int64(min(uint64(k.passed-k.enter.recorded)-idle, math.MaxInt64)))
 }
 
 // end reads the end of the process. The time before it belongs to a call that was never left, if there is one.

@@ -93,9 +93,9 @@ func checkTwin(in *Input, t *tables, process uint32) error {
 	w.finish()
 	if in.met != never { // MPI_Finalize is a barrier
 		w.calls[len(w.calls)-1].Actions = []plainAction{{Kind: program.PostColl, Flags: program.Free}, {Kind: program.WaitColl}}
-		last := w.kept[len(w.kept)-2:]
-		last[0], last[1] = 0, last[0]-uint64(in.met-w.enter)
+		w.kept[len(w.kept)-2] -= uint64(in.met - w.enter)
 	}
+	w.kept = append([]uint64{0}, w.kept[:len(w.kept)-1]...) // after the calls
 	got := unrolled(in, process)
 	if len(got) != len(w.calls) {
 		return fmt.Errorf("process %d: %d calls, the events have %d", process, len(got), len(w.calls))

@@ -62,6 +62,7 @@ type record struct {
 	recv    value
 	request value // id: distance where constant
 	far     bool  // request is the id itself
+	between bool  // a blocking collective operation of two groups
 }
 
 // channelKey names a channel or the collectives of a communicator.
@@ -243,7 +244,7 @@ func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) {
 		rec.drop = true
 		return
 	case r.tables.kinds[number] == commParts:
-		rec.drop = true
+		rec.drop, rec.between = true, rec.kind == recColl && r.tables.defs.IsInter(uint32(f[1].Value))
 		r.left[LeftBetweenGroups] += instances
 		return
 	}
@@ -269,6 +270,9 @@ type tables struct {
 	comms   []program.Comm
 	kinds   []commKind        // by number in comms
 	number  map[uint32]uint32 // communicator -> number in comms
+
+	everybody uint32            // number in comms, from which on none is of the definitions
+	meets     map[uint32]uint32 // likewise, see addMeetings
 }
 
 // regionInfo is what matters of a region.
@@ -305,6 +309,7 @@ func newTables(d *trace.Definitions) *tables {
 	for _, ref := range d.CommRefs() {
 		t.addComm(ref)
 	}
+	t.addMeetings()
 	return t
 }
 
@@ -338,9 +343,11 @@ func (t *tables) addComm(ref uint32) {
 	everybody := uint32(len(t.defs.Processes()))
 	kind := commPlain
 	switch {
+	case t.defs.IsInter(ref):
+		kind = commParts
 	case t.defs.IsSelf(ref) || len(members) == 1:
 		kind = commAlone
-	case t.defs.IsInter(ref) || !distinct(members, everybody):
+	case !distinct(members, everybody):
 		kind = commParts
 	}
 	c := program.Comm{Size: everybody}

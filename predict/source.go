@@ -194,8 +194,9 @@ func Annotated(recorded *trace.Definitions, list []Property) (*trace.Definitions
 
 // roles says what the calls and events of a process's first location are to the program, by their number in the graph of all: the
 // rule by which Open made it. What is not there is nothing.
-func (in *Input) roles(process uint32, l *ccg.Location) (map[uint32]ccg.Role, error) {
+func (in *Input) roles(process uint32, l *ccg.Location, sync *synchronised) (map[uint32]ccg.Role, error) {
 	t := newTracer(&builder{tables: in.tables}, l, process)
+	t.sync = sync
 	if err := t.survey(); err != nil {
 		return nil, fmt.Errorf("process %d: %w", process, err)
 	}

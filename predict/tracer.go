@@ -23,10 +23,11 @@ type tracer struct {
 	b       *builder
 	s       *ccg.Structure
 	process uint32
-	nodes   []ccg.Node // by node
-	info    []nodeInfo // by node
-	records []record   // Events with something to say
-	ids     bool       // ids are needed as numbers: nothing is closed
+	sync    *synchronised // nil: nothing is known
+	nodes   []ccg.Node    // by node
+	info    []nodeInfo    // by node
+	records []record      // Events with something to say
+	ids     bool          // ids are needed as numbers: nothing is closed
 
 	units map[uint32]*unitNodes // by node
 	apart *writer               // makes the nodes of units
@@ -42,6 +43,7 @@ type nodeInfo struct {
 	bloom  uint64 // channels whose requests it completes or operations it performs
 	values uint32 // byte counts that differ, capped
 	record uint32 // 1 + number in records
+	sync   uint32 // of a call: 1 + number in synchronised.values
 	node   program.NodeID
 	flags  nodeFlags
 }
@@ -59,6 +61,7 @@ const (
 	nodeUnit                           // does the same whenever its few byte counts are the same
 	nodeLoose                          // has requests or probes that are in no closed part and no unit
 	nodeTalks                          // has calls of MPI, or records other than those of files
+	nodeBetween                        // has blocking collective operations of two groups
 )
 
 func newTracer(b *builder, l *ccg.Location, process uint32) *tracer {
@@ -158,6 +161,9 @@ func (t *tracer) survey() error {
 			if err != nil {
 				return err
 			}
+			if rec.between {
+				info.flags |= nodeBetween
+			}
 			if rec.kind != recNone {
 				t.event(info, &rec)
 			}
@@ -170,8 +176,10 @@ func (t *tracer) survey() error {
 		region := t.b.tables.region(x.Region)
 		switch {
 		case region.class&trace.ClassMPI != 0:
+			between := info.flags&nodeBetween != 0
 			info.flags |= nodeTalks
 			t.call(info, region)
+			t.synchronise(info, x.Region, between)
 		case region.apart && info.flags&nodeTalks == 0:
 			t.call(info, region)
 		}
@@ -224,7 +232,7 @@ func (t *tracer) gather(n uint32) {
 		info.calls += y.calls
 		info.bloom |= y.bloom
 		info.values = min(info.values+y.values, unitValues+1)
-		info.flags |= y.flags & (nodeActs | nodeVaries | nodeReads | nodeTalks)
+		info.flags |= y.flags & (nodeActs | nodeVaries | nodeReads | nodeTalks | nodeBetween)
 	}
 	info.values = uint32(min(exact.MulSat(uint64(info.values), x.Count), unitValues+1))
 	info.posts, info.ends, info.calls = exact.MulSat(info.posts, x.Count), exact.MulSat(info.ends, x.Count), exact.MulSat(info.calls, x.Count)
@@ -252,6 +260,21 @@ func (t *tracer) call(x *nodeInfo, region *regionInfo) {
 		x.flags |= nodeSeparate
 	} else if region.probe {
 		x.flags |= nodeProbes | nodeSeparate
+	}
+}
+
+// synchronise notes what an outermost call does to others without messages.
+func (t *tracer) synchronise(x *nodeInfo, region uint32, between bool) {
+	x.flags &^= nodeBetween
+	if t.sync == nil {
+		return
+	}
+	if x.sync = t.sync.of[syncCalls{region, between}]; x.sync == 0 {
+		return
+	}
+	if x.flags &^= nodeActs | nodeSeparate; !t.sync.values[x.sync-1].same {
+		x.flags |= nodeVaries | nodeReads
+		x.values = min(x.values+1, unitValues+1)
 	}
 }
 
@@ -311,6 +334,8 @@ func (v value) read(c *cursors) uint64 {
 // cursors read columns from their beginning, in the order of execution.
 type cursors struct {
 	s      *ccg.Structure
+	sync   *synchronised
+	passed []int            // of each column of sync
 	open   []*column.Cursor // by column
 	replay []uint64         // values that were read before, and come again first
 }
@@ -320,6 +345,9 @@ func (c *cursors) next(col int32) uint64 {
 		v := c.replay[0]
 		c.replay = c.replay[1:]
 		return v
+	}
+	if col >= syncColumn {
+		return c.nextSync(int(col - syncColumn))
 	}
 	for int(col) >= len(c.open) {
 		c.open = append(c.open, nil)
@@ -331,6 +359,19 @@ func (c *cursors) next(col int32) uint64 {
 		c.open[col] = k
 	}
 	return k.Next()
+}
+
+// nextSync is next for a column that the graph does not have.
+func (c *cursors) nextSync(col int) uint64 {
+	for col >= len(c.passed) {
+		c.passed = append(c.passed, 0)
+	}
+	i := c.passed[col]
+	c.passed[col]++
+	if list := c.sync.values[col].list; i < len(list) {
+		return list[i]
+	}
+	return 0
 }
 
 func (c *cursors) err() error {
@@ -487,6 +528,10 @@ func (t *tracer) unit(n uint32) *unitNodes {
 	w := walker{plain: true}
 	for st, id := w.begin(t, n); st != walkEnd; st, id = w.next() {
 		switch st {
+		case walkCall:
+			if s := t.syncOf(id); s.column >= 0 {
+				u.columns = append(u.columns, s.column)
+			}
 		case walkRecord:
 			u.columns = t.records[t.info[id].record-1].columns(u.columns)
 		case walkPart:

@@ -17,7 +17,7 @@ import (
 
 // Vectors are the computation vectors of a rank's processes, in ticks: entry i is the time between call i-1 and call i, or the
 // first event where there is none, or the last event. What call i took is not a computation; where it does nothing that the
-// network simulates, its time is kept next to the entry, see Kept.
+// network simulates, or nothing but waits for others, its time without these is kept next to the entry, see Kept.
 //
 // They are simnet's Calc, in ps, rounded down once for each entry. Memory: 80 bytes a process, and 1 byte for each 7 bits of an
 // entry and one bit more; with segments these bytes lie there, and a process that is read has 512 of them.
@@ -37,18 +37,17 @@ type vector struct {
 	entries uint64
 	next    uint64 // entry that comes next
 	at      int    // its place in bytes
-	meets   bool   // the last call is a barrier, see [Input.meet]
-	waits   uint64 // of its time: for others
-	rest    uint64 // and what comes after that, which is kept after the call
+	own     uint64 // what the call before that took
+	waits   uint64 // of what the last call took: for others, see [Input.meet]
 }
 
 // windowBytes is how much of a vector in segments is read at once.
 const windowBytes = 512
 
-// add walks through a location; calls is how many the program has of it. It returns what the last one took, and what comes after it.
-func (v *Vectors) add(process uint32, l *ccg.Location, roles []ccg.Role, calls uint64) (took, after uint64, err error) {
+// add walks through a location; calls is how many the program has of it. What they took is without the waits. It returns what the last one took, and what comes after it.
+func (v *Vectors) add(process uint32, l *ccg.Location, roles []ccg.Role, waits [][2]uint64, calls uint64) (took, after uint64, err error) {
 	x := &v.list[process-v.first]
-	s := l.Stretches(roles)
+	s := l.Stretches(roles, waits)
 	var buf, own [512]uint64
 	for next := uint64(0); ; {
 		n, err := s.Next(buf[:], own[:])
@@ -97,14 +96,14 @@ func lastTime(l *ccg.Location) trace.Time {
 	return c.Time()
 }
 
-// Kept returns, in the place of computation, what calls took that do nothing which the network simulates: entry i is the time of
-// call i, 0 for others; of MPI_Finalize, where all meet, what it takes after that is the last entry. It can be read independently of v.
+// Kept returns, in the place of computation, what calls took that do nothing which the network simulates, or wait there only: entry i is
+// the time of call i-1 without waits, 0 for others. It can be read independently of v.
 func (v *Vectors) Kept() *Vectors {
 	k := *v
 	k.kept, k.list = true, slices.Clone(v.list)
 	for i := range k.list {
 		x := &k.list[i]
-		if x.next, x.at = 0, 0; k.out != nil {
+		if x.next, x.at, x.own = 0, 0, 0; k.out != nil {
 			x.bytes, x.from = nil, nil
 		}
 	}
@@ -190,7 +189,7 @@ func (v *Vectors) Sum(process uint32) (uint64, error) {
 func (v *Vectors) seek(process uint32, first uint64) (*vector, error) {
 	x := &v.list[process-v.first]
 	if first < x.next || first == 0 {
-		x.next, x.at = 0, 0
+		x.next, x.at, x.own = 0, 0, 0
 		if v.out != nil {
 			r, err := v.out.Reader(process)
 			if err != nil {
@@ -216,7 +215,7 @@ func (v *Vectors) take(x *vector) (uint64, error) {
 	return t, err
 }
 
-// take returns the next entry, and what the call after it took.
+// take returns the next entry, and what the call before it took.
 func (x *vector) take() (t, own uint64, err error) {
 	if x.next >= x.entries {
 		return 0, 0, nil
@@ -236,13 +235,10 @@ func (x *vector) take() (t, own uint64, err error) {
 		return 0, 0, fmt.Errorf("a vector ends before entry %d: %w", x.next-1, io.ErrUnexpectedEOF)
 	}
 	x.at += n
-	switch {
-	case !x.meets:
-	case x.next == x.entries-1:
-		x.rest, own = own-x.waits, 0
-	case x.next == x.entries:
-		own = x.rest
+	if x.next == x.entries-1 {
+		own -= min(x.waits, own)
 	}
+	own, x.own = x.own, own
 	return t >> 1, own, nil
 }
 

@@ -27,6 +27,7 @@ type writer struct {
 	posts   []program.Action
 	waits   []wait
 	actions []program.Action
+	list    uint64 // in synchronised.lists, of the call in progress
 
 	broken bool // what was to be made does not have all of its requests
 
@@ -57,9 +58,21 @@ func newWriter(t *tracer) *writer {
 	return &writer{t: t, open: map[uint64]openPost{}, channels: map[uint32][]uint64{}}
 }
 
+// syncOf is the number of the list of a call.
+func (t *tracer) syncOf(n uint32) value {
+	at := t.info[n].sync
+	if at == 0 {
+		return value{column: -1}
+	}
+	if v := &t.sync.values[at-1]; v.same {
+		return value{-1, v.list[0]}
+	}
+	return value{column: syncColumn + int32(at-1)}
+}
+
 // numbering begins to number requests; replay is what is read first.
 func (t *tracer) numbering(replay []uint64) numbering {
-	q := numbering{read: &cursors{s: t.s, replay: replay}}
+	q := numbering{read: &cursors{s: t.s, sync: t.sync, replay: replay}}
 	if t.ids {
 		q.ids = map[uint64]uint64{}
 	}
@@ -112,7 +125,7 @@ func (w *writer) part(n uint32) error {
 	}
 	if w.conflicts(n) {
 		again := slices.Clone(values)
-		w.parts = append(w.parts, part{t.resolve(n, numbering{n: w.q.n, read: &cursors{s: t.s, replay: again}}, false), len(w.walk.stack)})
+		w.parts = append(w.parts, part{t.resolve(n, numbering{n: w.q.n, read: &cursors{s: t.s, sync: t.sync, replay: again}}, false), len(w.walk.stack)})
 		w.q.read.replay = append(again, w.q.read.replay...)
 		return w.step(w.walk.descend())
 	}
@@ -162,6 +175,7 @@ func (w *writer) step(st walkStep, n uint32) error {
 		}
 		w.leave()
 	case walkCall:
+		w.list = w.t.syncOf(n).read(w.q.read)
 		if w.t.info[n].flags&nodeProbes != 0 {
 			w.probe()
 		}
@@ -379,6 +393,9 @@ func (w *writer) finish(n uint32) error {
 	if mute {
 		w.actions = w.actions[:0]
 	}
+	if n > 0 && w.t.info[n].sync > 0 {
+		w.actions = append(w.actions[:0], w.t.sync.lists[w.list]...)
+	}
 	id, err := w.t.b.call(region, w.actions)
 	if err == nil {
 		w.add(id, 1)
@@ -481,6 +498,7 @@ func (t *tracer) resolve(n uint32, q numbering, plain bool) resolution {
 		switch st {
 		case walkCall:
 			r.acts = false
+			t.syncOf(id).read(r.q.read)
 			if f := t.info[id].flags; f&nodeProbes != 0 {
 				r.res.probes = append(r.res.probes, found{})
 			}

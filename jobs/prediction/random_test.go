@@ -55,7 +55,7 @@ func TestPredictRandomPrograms(t *testing.T) {
 	if testing.Short() {
 		seeds = 30
 	}
-	machine := platformFile(t, instantNetwork)
+	machines := []string{platformFile(t, instantNetwork), platformFile(t, strings.Replace(instantNetwork, "[nodes]", "contention = \"nic\"\n[nodes]", 1))}
 	for seed := range seeds {
 		src, err := predictable(seed).Source()
 		if err != nil {
@@ -65,7 +65,7 @@ func TestPredictRandomPrograms(t *testing.T) {
 		if _, err := jobtest.Analyze(2, analyze.Options{Source: src, Output: run, StoreBytes: 1 << 20, Version: "test"}); err != nil {
 			t.Fatal(err)
 		}
-		r := mustPredict(t, 1+int(seed%3), prediction.Options{Run: run, Platform: machine})
+		r := mustPredict(t, 1+int(seed%3), prediction.Options{Run: run, Platform: machines[seed/3%2]})
 		if r.Makespan == nil || *r.Makespan != r.Measured {
 			t.Errorf("seed %d: %d ps, measured %d, deadlock %+v, left %+v", seed, *r.Makespan, r.Measured, r.Deadlock, r.LeftOut)
 		}
@@ -115,16 +115,21 @@ func TestPredictLaws(t *testing.T) {
 	instant := platformFile(t, instantNetwork)
 	compared := 0
 	for seed := range seeds {
-		s, kept := predictable(seed), false
+		s, starts, shared := predictable(seed), map[bool]bool{}, false
 		s.Start = nil
 		for p := range s.Steps {
 			s.Steps[p] = slices.DeleteFunc(s.Steps[p], func(x tracetest.Step) bool { return strings.HasPrefix(x.Call, "Init") }) // their waits are kept
 			for i := range s.Steps[p] {
 				s.Steps[p][i].Ticks *= 4
-				kept = kept || strings.HasPrefix(s.Steps[p][i].Call, "Win_") // and these
+				switch x := &s.Steps[p][i]; {
+				case x.Call == "Win_start":
+					starts[x.Blocks] = true
+				case x.Call == "Win_lock" && !x.Blocks:
+					shared = true // whose waits are kept, where several wait for one release
+				}
 			}
 		}
-		if kept {
+		if shared || len(starts) == 2 { // a library has starts of one kind
 			continue
 		}
 		compared++
@@ -199,6 +204,50 @@ func TestPredictFinalize(t *testing.T) {
 			}
 			if begin != 200_000_000 {
 				t.Errorf("left at %d, %d ranks: MPI_Finalize begins at %d ps, want 200 us", leaves, ranks, begin)
+			}
+		}
+	}
+}
+
+// TestPredictGroups has an inter-communicator of process 0, and processes 1 and 2. All come to a barrier, the last one at 300, and take 4 from then
+// on; 0 sends at 400 to the others, which wait for it from 350 on and take 6; it gets from both of them, of which the last one comes at 700, and takes 10. At
+// half of the computation they leave the barrier at 154, 0 sends at 202, the others leave at 208, the last one is there at 355, and 0 ends at 365 + 45.
+func TestPredictGroups(t *testing.T) {
+	half, _ := platform.ParseScale("0.5")
+	events := "-- events --\n"
+	for p, at := range [][]int{{100, 304, 400, 402, 500, 710}, {300, 304, 350, 406, 500, 501}, {200, 304, 350, 406, 700, 701}} {
+		roots, bytes := [2]string{"0", "0"}, [2]string{"0 8", "8 0"}
+		if p == 0 {
+			roots, bytes = [2]string{"4294967294", "4294967294"}, [2]string{"16 0", "0 16"}
+		}
+		events += fmt.Sprintf("%d 0 ENTER main\n", p)
+		for i, x := range []struct{ name, op, root, bytes string }{
+			{"MPI_Barrier", "BARRIER", "none", "0 0"}, {"MPI_Bcast", "BCAST", roots[0], bytes[0]}, {"MPI_Reduce", "REDUCE", roots[1], bytes[1]},
+		} {
+			events += fmt.Sprintf("%[1]d %[2]d ENTER %[4]s\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d %[3]d MPI_COLLECTIVE_END %[5]s both %[6]s %[7]s\n%[1]d %[3]d LEAVE %[4]s\n",
+				p, at[2*i], at[2*i+1], x.name, x.op, x.root, x.bytes)
+		}
+		events += fmt.Sprintf("%d 800 LEAVE main\n", p)
+	}
+	src, err := tracetest.Parse("-- program --\nprocesses 3\nresolution 1000000\ncomm left 0\ncomm right 1 2\ncomm both 0 1 2\n" + events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := src.Definitions()
+	n := len(d.Comms)
+	both := d.Comms[n-1]
+	d.InterComms = append(d.InterComms, trace.InterComm{Ref: both.Ref, Name: both.Name, GroupA: d.Comms[n-3].Group, GroupB: d.Comms[n-2].Group, CommonComm: d.Comms[0].Ref})
+	d.Comms = d.Comms[:n-1]
+	d.Seal()
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := jobtest.Analyze(2, analyze.Options{Source: src, Output: run, StoreBytes: 1 << 20, Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	for ranks := 1; ranks <= 3; ranks++ {
+		for want, o := range map[uint64]prediction.Options{800: {}, 410: {Scale: half, Scaled: true}} {
+			o.Run, o.Platform = run, platformFile(t, instantNetwork)
+			if r := mustPredict(t, ranks, o); *r.Makespan != want*1_000_000 || len(r.LeftOut) != 1 || r.LeftOut[0].What != "synchronised" || r.LeftOut[0].Count != 9 {
+				t.Errorf("%d ranks: %d ps, want %d us; %+v", ranks, *r.Makespan, want, r.LeftOut)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -280,6 +281,9 @@ func (c *code) newChannel(sends []end, dst uint32) (channel, error) {
 	class := uint32(c.network.Class(src, dst))
 	lat, err := c.network.CheckedLatency(src, dst)
 	ch := channel{src: src, dst: dst, lat: lat, cost: k.out[sends[0].index].size + class, flags: chanFlags(class) | unwaited}
+	if network.IsFree(ch.cost) {
+		ch.lat = 0
+	}
 	for _, s := range sends {
 		use := &k.out[s.index]
 		switch {

@@ -163,7 +163,10 @@ func (c *code) compileActions() error {
 			c.colls = append(c.colls, c.compileColl(a))
 		case program.PostSend, program.PostSync, program.PostBuffered:
 			var err error
-			if o.size, err = c.costs.At(a.Bytes); err != nil {
+			if o.size = network.Free; a.Flags&program.Free == 0 {
+				o.size, err = c.costs.At(a.Bytes)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -248,6 +251,8 @@ func (c *code) compileCall(n *program.Node, seen *offsets) call {
 		x.cat = inCollective
 	case files:
 		x.cat = inFile
+	case posts && c.program.Actions[n.First].Flags&program.Free != 0:
+		x.cat = inWait
 	case receives:
 		x.cat = inReceive
 	case posts:

@@ -413,7 +413,11 @@ func (r *eventRun) postSend(p *eventProc, id uint32, o *op) {
 }
 
 func (r *eventRun) send(p *eventProc, id, m uint32) {
-	p.times.Messages++
+	if x := &r.messages[m]; network.IsFree(x.cost) {
+		x.time = 0
+	} else {
+		p.times.Messages++
+	}
 	if r.arrival {
 		r.messages[m].seq = r.queue.number()
 		r.push(&p.out, m)

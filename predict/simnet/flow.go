@@ -386,7 +386,9 @@ func (w *worker) sendNarrow(p *proc, c *channel) {
 // sent completes the post of a send.
 func (w *worker) sent(c *channel) {
 	c.sent++
-	w.my.Messages++
+	if !network.IsFree(c.cost) {
+		w.my.Messages++
+	}
 	if c.flags&unwaited != 0 {
 		c.doneS = c.sent
 	}

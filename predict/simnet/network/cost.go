@@ -50,9 +50,15 @@ type Costs struct {
 	recent  [256]recentCost   // a program has few sizes
 }
 
-// NewCosts returns an empty table.
+// Free is the first entry of messages that take no time.
+const Free = 0
+
+// IsFree reports whether an entry is of messages that take no time.
+func IsFree(entry uint32) bool { return entry < uint32(NumLinkClasses) }
+
+// NewCosts returns a table of the entries of Free.
 func NewCosts(n *Network) Costs {
-	return Costs{network: n, known: map[uint64]uint32{}}
+	return Costs{network: n, known: map[uint64]uint32{}, List: slices.Repeat([]Cost{{Eager: true}}, int(NumLinkClasses)), sizes: []uint64{0}}
 }
 
 // Grown returns a copy of the table to which entries can be added.

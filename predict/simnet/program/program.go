@@ -59,7 +59,8 @@ const (
 	Varying
 	// Detached marks a post that no action completes. Completions on its channel do not count it as open.
 	Detached
-	// Free marks a PostColl that takes no time: it is complete when the last process has entered.
+	// Free marks what takes no time: a PostColl, which is complete when the last process has entered, or an eager message, which arrives
+	// when it is sent. Its send and its receive are marked.
 	Free
 )
 
