@@ -11,19 +11,18 @@ import (
 type Call struct {
 	OpenCall
 	Number uint64     // among the region's calls in the location, from 0, by enter
-	Last   uint64     // number of its leave; of the last event in it if Cut
+	Last   uint64     // number of its leave; if Cut, of the last event in it
 	End    trace.Time // of that event
-	Depth  int        // calls around it
-	Cut    bool       // it never left
-	Bound  uint64     // how far End - Begin may be off, ticks: 0 if lossless
+	Depth  int        // open calls around it
+	Cut    bool       // it has no leave
+	Bound  uint64     // ticks by which End - Begin may be wrong; 0 if lossless
 }
 
-// tally counts something that belongs to single events, by node: how much there
-// is in one instance, what is inside included. A node's own part is at its
-// enter, or is that of the record.
+// tally counts something that single events have, by node: how many are in one instance, including those inside. A node's own part is at
+// its enter or record.
 type tally []uint64
 
-// own returns what a node has itself.
+// own returns how many a node itself has.
 func (n tally) own(v *graph.View, id uint32) uint64 {
 	own := n[id]
 	if v.Nodes.Kind(id) == graph.KindRepeat {
@@ -35,9 +34,8 @@ func (n tally) own(v *graph.View, id uint32) uint64 {
 	return own
 }
 
-// find returns where the one of number k is, k below the root's count: its node,
-// the number of its event, and the calls around it. Each node must have one or
-// none itself.
+// find returns the position of number k (less than the root's count): its node, the number of its event, and how many calls are open around
+// it. Every node must itself have at most one.
 func (n tally) find(x *Index, k uint64) (id uint32, event uint64, depth int) {
 	v := x.loc.view
 	for id = v.Root; ; {
@@ -70,7 +68,7 @@ func (n tally) find(x *Index, k uint64) (id uint32, event uint64, depth int) {
 // maxCounted is the number of regions whose counts an Index keeps.
 const maxCounted = 16
 
-// callsOf returns the counts of a region: O(edges) the first time.
+// callsOf returns the counts of a region. It takes O(edges) the first time.
 func (x *Index) callsOf(region uint32) tally {
 	if k := x.counted[region]; k != nil {
 		return k
@@ -95,8 +93,7 @@ func (x *Index) callsOf(region uint32) tally {
 // Calls returns the number of calls of a region.
 func (x *Index) Calls(region uint32) uint64 { return x.callsOf(region)[x.loc.view.Root] }
 
-// Call returns call number k of a region, from 0 by enter: O(depth * fan) and two
-// times to look up.
+// Call returns call k of a region, from 0 by enter. It takes O(depth * fan), and looks up two times.
 func (x *Index) Call(region uint32, k uint64) (Call, error) {
 	v := x.loc.view
 	calls := x.callsOf(region)

@@ -10,10 +10,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Check tests every invariant of the package comment on a graph and all its
-// locations, in ascending P: canonical numbering, no content twice, fan-out,
-// reachability, event counts, and that every column decodes to what its heads
-// say and expands to events.
+// Check checks every invariant of package graph for a graph and all its locations, in ascending P: canonical numbering, no content twice,
+// fan-out, reachability, event counts, and that every column decodes to the values that its heads say and expands to events.
 func Check(s *graph.Shared, locations iter.Seq2[*Location, error]) error {
 	if err := checkContent(s); err != nil {
 		return fmt.Errorf("call graph: %w", err)
@@ -49,8 +47,7 @@ func Check(s *graph.Shared, locations iter.Seq2[*Location, error]) error {
 	return nil
 }
 
-// checkContent looks for equal nodes and bad nodes; tuples were compared when
-// they were read.
+// checkContent returns an error for equal nodes and invalid nodes. Tuples were compared when they were read.
 func checkContent(s *graph.Shared) error {
 	g := graph.Graph{Nodes: graph.NewStore(), Tuples: s.Graph.Tuples, Shapes: s.Graph.Shapes}
 	from := s.Graph.Nodes
@@ -75,15 +72,15 @@ func checkContent(s *graph.Shared) error {
 	return nil
 }
 
-// rowNumbering follows the order in which classes appear over all locations:
-// those of a node met for the first time must have the next number.
+// rowNumbering checks the order in which rows of class tables appear over all locations: a row of a node that appears for the first time
+// must have the next number.
 type rowNumbering struct {
 	s    *graph.Shared
-	next []uint32 // by node
+	next []uint32 // of each node
 	err  error
 }
 
-// meet takes the class of the next instance of a node.
+// meet checks the row of the next instance of a node.
 func (r *rowNumbering) meet(id, row uint32) {
 	switch {
 	case row == r.next[id]:
@@ -93,7 +90,7 @@ func (r *rowNumbering) meet(id, row uint32) {
 	}
 }
 
-// finish checks that every class was met.
+// finish checks that every row has appeared.
 func (r *rowNumbering) finish() error {
 	for id, n := range r.next {
 		if t := r.s.Classes.Tables[id]; t != nil && int(n) != t.Rows {
@@ -103,7 +100,7 @@ func (r *rowNumbering) finish() error {
 	return nil
 }
 
-// numbering follows the canonical order over all locations.
+// numbering checks the canonical order of nodes over all locations.
 type numbering struct {
 	s      *graph.Shared
 	seen   []bool
@@ -112,8 +109,8 @@ type numbering struct {
 	tuples uint32
 }
 
-// visit walks what root reaches in post-order: every node met for the first
-// time must have the next id, and its tuple be known or the next one.
+// visit visits what root reaches in post-order: a node that appears for the first time must have the next id, and its tuple must have
+// appeared or have the next number.
 func (c *numbering) visit(root uint32) error {
 	nodes := c.s.Graph.Nodes
 	return nodes.PostOrder(root, c.seen, func(id uint32) error {
@@ -131,8 +128,7 @@ func (c *numbering) visit(root uint32) error {
 	})
 }
 
-// check decodes all columns and expands the location; it compares the marks with
-// the times and numbers the classes that it meets.
+// check decodes all columns and expands the location. It compares the marks with the times, and checks the order of rows.
 func (l *Location) check(r *rowNumbering) error {
 	for i := range l.cols {
 		if err := l.cols[i].Verify(); err != nil {

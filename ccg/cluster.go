@@ -8,14 +8,13 @@ import (
 
 // Cluster is a set of locations that are equal as far as the graph shares them.
 type Cluster struct {
-	Root      uint32 // id of their Root: the same structure
-	Row       int    // row of the Root's class: the same stored gaps too; -1 if those are not shared
+	Root      uint32 // id of their Root: they have the same structure
+	Row       int    // row of the Root's class: they also have the same stored gaps; -1 if that is not known
 	Locations []trace.P
 }
 
-// Clusters groups locations by structure, and where the whole of a location is
-// in classes, by its stored gaps: a comparison of two numbers each. Clusters
-// are in the order of their first location.
+// Clusters groups locations by structure and, for locations that are in class tables as a whole, by stored gaps. It compares two numbers
+// for each location. Clusters are ordered by their first location.
 func Clusters(locations iter.Seq2[*Location, error]) ([]Cluster, error) {
 	type key struct {
 		root uint32

@@ -6,45 +6,44 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Move says what an event does to the stack of open calls.
+// Move says how an event changes the stack of open calls.
 type Move uint8
 
 // Moves.
 const (
 	Enters  Move = iota // a call begins
 	Leaves              // a call ends
-	Records             // any other record, a leave that closes nothing too
+	Records             // any other record, also a leave that ends no call
 )
 
-// Step is one event, as a Cursor passes it.
+// Step is an event that a Cursor has passed.
 type Step struct {
 	Event  uint64 // number in the location's stream, from 0
 	Time   trace.Time
 	Move   Move
 	Kind   trace.Kind
-	Region uint32 // entered or left; of a record, the enclosing one or trace.Undefined
-	Ref    uint32 // Enters, Leaves: region or calling context, as Kind says; Records: as Region
+	Region uint32 // entered or left; of a record, the enclosing region or trace.Undefined
+	Ref    uint32 // Enters, Leaves: region or calling context, by Kind; Records: as Region
 	Node   uint32 // id of the Call or Event in the Shared
 	Tuple  uint32 // number of its tuple
-	Depth  int    // calls open around it, the one entered or left not counted
+	Depth  int    // open calls around the event, without the one that it enters or leaves
 }
 
-// Cursor is between two events of a location and moves in either direction.
-// It reads what it passes and nothing else: a seek takes O(nodes), a step O(1)
-// amortised over Groups and Repeats.
+// Cursor is a position between two events of a location. It moves in either direction and reads only what it passes. A seek takes O(nodes);
+// a step O(1), amortised over Groups and Repeats.
 //
-// Memory: 48 bytes per open Group and Repeat, 72 per open call, 16 per column of the
-// location, and 8 KiB per column with values among the events passed.
+// Memory: 48 bytes for each open Group and Repeat, 72 for each open call, 16 for each column of the location, and 8 KiB for each column
+// with values among the events passed.
 type Cursor struct {
 	x      *Index
-	walk   graph.Walker     // where settle leaves it
+	walk   graph.Walker     // after settle
 	calls  []calling        // the open calls
-	pos    []uint64         // by column: values before the cursor
-	reads  []*column.Cursor // by column: nil if not read
-	cached bool             // reads the blocks of the index instead
-	met    []uint64         // by node: Calls and Events before the cursor; nil if not wanted
+	pos    []uint64         // of each column: values before the cursor
+	reads  []*column.Cursor // of each column; nil if it is not read
+	cached bool             // read the blocks of the index instead
+	met    []uint64         // of each node: Calls and Events before the cursor; nil if not wanted
 	next   uint64           // number of the event after the cursor
-	time   trace.Time       // of the event before it
+	time   trace.Time       // of the event before the cursor
 	err    error
 }
 
@@ -68,13 +67,13 @@ func (x *Index) Cursor() *Cursor {
 	return c
 }
 
-// rewind goes to the first event, without time and positions.
+// rewind moves to the first event, but does not set time and positions.
 func (c *Cursor) rewind() {
 	c.calls, c.next = c.calls[:0], 0
 	c.walk.Init(c.x.loc.view)
 }
 
-// row passes the class at a slot, or backwards reads the one passed last.
+// row passes the class at a slot. Backwards it returns the one that was passed last.
 func (c *Cursor) row(slot uint32, back bool) uint64 {
 	at := c.x.loc.view.Class[slot]
 	if !back {
@@ -83,26 +82,25 @@ func (c *Cursor) row(slot uint32, back bool) uint64 {
 	return c.valueAt(at, c.pos[at]-1)
 }
 
-// enter notes an open call; its begin is known if it was passed.
+// enter adds an open call. Its begin is known if the cursor has passed it.
 func (c *Cursor) enter(first uint64, begin trace.Time, known bool) {
 	c.calls = append(c.calls, calling{first, begin, known})
 }
 
 func (c *Cursor) leave() { c.calls = c.calls[:len(c.calls)-1] }
 
-// Err returns what stopped the cursor; it does not move any more.
+// Err returns the error that stopped the cursor.
 func (c *Cursor) Err() error { return c.err }
 
-// Event returns the number of events before the cursor, which is the number of
-// the one after it.
+// Event returns the number of events before the cursor, which is also the number of the event after it.
 func (c *Cursor) Event() uint64 { return c.next }
 
 // Time returns the time of the event before the cursor; before the first event,
 // the location's first time.
 func (c *Cursor) Time() trace.Time { return c.time }
 
-// settle passes what is not an event: borders of Groups and Repeats, calls that end
-// without a leave. It stops before an event, or at the end.
+// settle passes what is not an event: borders of Groups and Repeats, and ends of calls without a leave. It stops before an event or at the
+// end.
 func (c *Cursor) settle() {
 	for !c.walk.AtEvent() {
 		if st, _, _ := c.walk.Next(); st == graph.StepCut {
@@ -114,8 +112,7 @@ func (c *Cursor) settle() {
 	}
 }
 
-// Next passes the event after the cursor; false at the end and after an error,
-// see Err.
+// Next passes the event after the cursor. It returns false at the end and after an error, see Err.
 func (c *Cursor) Next() (Step, bool) {
 	depth := len(c.calls)
 	st, id, _, ok := c.forward()
@@ -127,8 +124,7 @@ func (c *Cursor) Next() (Step, bool) {
 	return s, true
 }
 
-// forward passes the event after the cursor: one of node id, with the given gap
-// before it.
+// forward passes the event after the cursor. It returns its node and the gap before it.
 func (c *Cursor) forward() (st graph.Step, id uint32, gap uint64, ok bool) {
 	if c.err != nil || c.next == c.x.loc.view.Events {
 		return graph.StepEnd, 0, 0, false
@@ -153,8 +149,7 @@ func (c *Cursor) forward() (st graph.Step, id uint32, gap uint64, ok bool) {
 	return st, id, gap, c.err == nil
 }
 
-// Prev passes the event before the cursor; false at the start and after an
-// error, see Err.
+// Prev passes the event before the cursor. It returns false at the start and after an error, see Err.
 func (c *Cursor) Prev() (Step, bool) {
 	at := c.time
 	st, id, ok := c.backward()
@@ -166,7 +161,7 @@ func (c *Cursor) Prev() (Step, bool) {
 	return s, true
 }
 
-// backward passes the event before the cursor: one of node id.
+// backward passes the event before the cursor, and returns its node.
 func (c *Cursor) backward() (st graph.Step, id uint32, ok bool) {
 	v := c.x.loc.view
 	for c.err == nil && c.next > 0 {
@@ -189,7 +184,7 @@ func (c *Cursor) backward() (st graph.Step, id uint32, ok bool) {
 	return graph.StepEnd, 0, false
 }
 
-// back finishes a step backwards over an event with the given gap before it.
+// back completes a step backwards over an event with this gap before it.
 func (c *Cursor) back(id uint32, gap uint64, st graph.Step) bool {
 	c.next--
 	c.values(id, st, ^uint64(0))
@@ -209,8 +204,8 @@ func (c *Cursor) fail(err error) {
 	}
 }
 
-// describe fills in what a node says of its event; depth counts the calls that are open on the side of the event where the one
-// that it enters or leaves is open only for a leave.
+// describe sets what a node says about its event. depth is the number of open calls, on the side of the event where the call that it enters
+// or leaves is not open, except for a leave.
 func (s *Step) describe(v *graph.View, id uint32, st graph.Step, depth int) {
 	h := v.ShapeOf(id)
 	s.Kind, s.Ref, s.Region, s.Node, s.Tuple, s.Depth, s.Move = h.Kind, h.Ref, h.Ref, v.Ids[id], v.Nodes.Tuple(id), depth, Records
@@ -225,7 +220,7 @@ func (s *Step) describe(v *graph.View, id uint32, st graph.Step, depth int) {
 	}
 }
 
-// gap passes the gap of the walk's last step, at a slot, in either direction.
+// gap passes the gap of the walk's last step, in either direction.
 func (c *Cursor) gap(slot uint32, back bool) uint64 {
 	at := c.x.loc.view.Column[slot]
 	switch {
@@ -261,8 +256,7 @@ func (c *Cursor) valueAt(at int32, i uint64) uint64 {
 	return v
 }
 
-// values moves the positions of the values that come with an event by one, or
-// by minus one.
+// values moves the positions of an event's values by 1 or -1.
 func (c *Cursor) values(id uint32, st graph.Step, by uint64) {
 	v := c.x.loc.view
 	if v.Extra[id] == 0 {

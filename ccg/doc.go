@@ -1,6 +1,6 @@
-// Package ccg reads Complete Call Graphs: the whole event stream of every location as one shared graph of structure, and columns
-// of times and values next to it. It expands locations, answers questions about them, and checks them. Package ccg/graph has the
-// model and the stored form, package ccg/build makes graphs of events.
+// Package ccg reads Complete Call Graphs: the event streams of all locations as one shared graph of their structure, plus columns of times
+// and values. It expands locations, answers queries, and checks graphs. Package ccg/graph defines the model and the stored form; package
+// ccg/build makes graphs from events.
 //
 //	shared, err = graph.OpenShared(defs, section)
 //	loc, err := ccg.OpenLocation(shared, blob)
@@ -13,8 +13,8 @@
 //
 // # Queries
 //
-// All read the graph as it is stored, and equal the same question to the expanded
-// events: exactly if the graph is lossless, else within the bound they return.
+// All read the stored graph. They return the same as a computation from the expanded events: exactly if the graph is lossless, else within
+// the bound that they return.
 //
 //	Profile, Traffic       by region, by partner: multiplicities and column heads, O(nodes)
 //	PathProfile            by call path: likewise; columns of several paths in one walk
@@ -29,31 +29,23 @@
 //	Stretches              the time between calls that the reader chooses, in one walk
 //	Location.Spans         when calls begin and end, from any call on: the times of an XTF file's rows
 //
-// A position is the way from the root to an event. How many values of each column
-// lie before it follows from the structure: instances that are complete are
-// counted top-down in one sweep. Times come from the marks, one every 1 024
-// events, and a walk from the nearest one. Where a column's gaps lie in several
-// states of the stack, as inclusive times of a function with several callers
-// need them told apart, the first question walks through the location once.
+// A position is the path from the root to an event. The number of values before it in each column follows from the structure: one sweep
+// from the root counts complete instances. Times come from marks, one for every 1 024 events, and a walk from the nearest mark. If the gaps
+// of one column have several states of the call stack (for inclusive times of a function with several callers they must be distinguished),
+// the first query walks through the location once.
 //
-// Results of several locations add up, in any order. Times of different locations
-// must not be subtracted where gaps alone are bounded: stored times then drift, each
-// location by itself, and a receive may seem to precede its send.
+// Results of several locations add up, in any order. If only gaps are bounded, times of different locations must not be subtracted: stored
+// times drift independently, and a receive may seem to precede its send.
 //
 // # Memory
 //
-// A Location holds 24 bytes per node and 4 per slot (32 and 8 if lossy) and 56 per block of 1 024
-// values; an Expander 8 KiB per column. What is read from a file takes at most
-// about 1 KiB per byte of a location's blob.
-// A Cursor holds 72 bytes per node in progress, 16 per column, and 8 KiB per column
-// that it reads. An Index holds 8 bytes per node, and once it was asked three cursors, 60
-// bytes more per node, 8 for each of up to 16 regions asked for, 16 MiB of decoded
-// blocks, and for each of two ledgers 16 MiB of samples, or of a lossy graph the
-// times of its rows, up to 1 GiB.
+// A Location holds 24 bytes for each node and 4 for each slot (32 and 8 if lossy), and 56 for each block of 1 024 values. An Expander holds
+// 8 KiB for each column. What is read from a file takes at most about 1 KiB for each byte of a location's blob. A Cursor holds 72 bytes for
+// each open node, 16 for each column, and 8 KiB for each column that it reads. An Index holds 8 bytes for each node; after the first query
+// also three cursors, 60 bytes for each node, 8 bytes for each node and each of up to 16 regions asked for, 16 MiB of decoded blocks, and
+// for each of two ledgers 16 MiB of samples or, if the graph is lossy, up to 1 GiB for the times of rows.
 //
 // # Concurrency
 //
-// An Expander belongs to one goroutine, and so do an
-// Index and its Cursors. A Location is read-only and safe
-// for concurrent use.
+// An Expander belongs to one goroutine, and so do an Index and its Cursors. A Location is read-only and safe for concurrent use.
 package ccg

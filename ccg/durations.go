@@ -11,8 +11,7 @@ import (
 // DurationBins is the number of bins of a histogram of durations.
 const DurationBins = 252
 
-// DurationBin returns the bin of a duration of v ticks: 0 to 3 have one each, and
-// each power of two above has four of equal width.
+// DurationBin returns the bin of a duration of v ticks: 0 to 3 have a bin each, and each power of two from 4 on has four of equal width.
 func DurationBin(v uint64) int {
 	if v < 4 {
 		return int(v)
@@ -21,7 +20,7 @@ func DurationBin(v uint64) int {
 	return 4*(e-1) + int(v>>(e-2)&3)
 }
 
-// DurationRange returns the least and the largest duration of a bin, ticks.
+// DurationRange returns the smallest and the largest duration of a bin in ticks.
 func DurationRange(bin int) (least, most uint64) {
 	if bin < 4 {
 		return uint64(bin), uint64(bin)
@@ -34,14 +33,14 @@ func DurationRange(bin int) (least, most uint64) {
 // Durations is a histogram of ticks. Count, Min, Max and Sum are exact.
 type Durations struct {
 	Count    uint64
-	Min, Max uint64 // 0 if Count is
+	Min, Max uint64 // 0 if Count is 0
 	Sum      uint64
 	Bins     [DurationBins]uint64
-	Bound    uint64 // how far each duration may be off, ticks: 0 if lossless
-	SumBound uint64 // how far Sum may be off
+	Bound    uint64 // ticks by which each duration may be wrong; 0 if lossless
+	SumBound uint64 // ticks by which Sum may be wrong
 }
 
-// add counts n durations of v ticks; false if the sum exceeds 64 bits.
+// add adds n durations of v ticks. It returns false if the sum exceeds 64 bits.
 func (d *Durations) add(v, n uint64) bool {
 	if n == 0 {
 		return true
@@ -75,9 +74,8 @@ func (d *Durations) Add(o *Durations) error {
 	return nil
 }
 
-// GapDurations returns the gaps that are exclusive time of a region: stretches
-// between two events in which it is the innermost one. It reads the region's
-// columns and nothing else: O(values + rows of classes).
+// GapDurations returns the gaps that are exclusive time of a region: times between two consecutive events with the region innermost. It
+// reads only the region's columns: O(values + rows of classes).
 func (l *Location) GapDurations(region uint32) (*Durations, error) {
 	d, ok := &Durations{}, true
 	for i, c := range l.view.Cols {
@@ -121,7 +119,7 @@ func (d *Durations) addGaps(v *graph.View, id uint32, t *graph.ClassTable, count
 		for i, gap := range gaps {
 			tail := i == t.KidsPerRow
 			if tail && v.ShapeOf(id).Cut || !tail && !v.IsReal(children[min(i, len(children)-1)]) {
-				continue // no gap there
+				continue // there is no gap
 			}
 			ok = d.add(gap, m*times) && ok
 		}
@@ -129,7 +127,7 @@ func (d *Durations) addGaps(v *graph.View, id uint32, t *graph.ClassTable, count
 	return ok
 }
 
-// bounded sets how far a duration of so many gaps at most, and the sum of all, may be off; it fails unless the sum is ok.
+// bounded sets Bound (for durations of at most this many gaps) and SumBound. It returns an error if ok is false.
 func (d *Durations) bounded(l *Location, gaps uint64, ok bool) error {
 	by := l.Deviation()
 	d.Bound, d.SumBound = by.TimeBound(gaps, d.Max), graph.Farthest
@@ -145,12 +143,10 @@ func (d *Durations) bounded(l *Location, gaps uint64, ok bool) error {
 	return fmt.Errorf("call graph: location %d: a sum of durations exceeds 64 bits: %w", l.p, graph.ErrLimit)
 }
 
-// CallDurations returns how long the calls of a region took, calls inside them
-// included. A call that never left ends with the last event.
+// CallDurations returns the durations of a region's calls, including calls inside them. A call without a leave ends with the last event.
 //
-// Calls without children are the values of columns, and calls in nodes with
-// classes are counted by row: O(values + rows). The others, if there are any,
-// take a walk past the location's gaps, in which nodes with classes are one step.
+// Durations of calls without children are the values of columns; calls in nodes with classes are counted by row: O(values + rows). Other
+// calls take a walk over the location's gaps, in which a node with classes is one step.
 func (x *Index) CallDurations(region uint32) (*Durations, error) {
 	l, v := x.loc, x.loc.view
 	d, ok := &Durations{}, true
@@ -198,9 +194,8 @@ func (x *Index) calledNodes(region uint32) func(func(uint32) bool) {
 	}
 }
 
-// leafDurations adds the tails of calls without children, whose columns hold
-// nothing else, and returns the Calls in column mode that are left; nil if there
-// are none.
+// leafDurations adds the calls without children whose columns have only such calls. It returns the Calls in column mode that are left; nil
+// if there are none.
 func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, error) {
 	v := x.loc.view
 	inner := map[int32]bool{} // column of tails -> calls with children there
@@ -216,7 +211,7 @@ func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, er
 		k := tail(id)
 		switch {
 		case v.Tables != nil && v.Tables[id] != nil:
-		case k < 0 && len(v.Nodes.Children(id)) == 0: // cut at its enter
+		case k < 0 && len(v.Nodes.Children(id)) == 0: // without a leave
 			*ok = d.add(0, v.Mult[id]) && *ok
 		case k < 0 || inner[k]:
 			if todo == nil {
@@ -233,7 +228,7 @@ func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, er
 	return todo, nil
 }
 
-// walkDurations measures the calls in column mode that are wanted; lengths are those of nodes with classes.
+// walkDurations measures the calls in column mode that todo marks. lengths has the durations of nodes with classes.
 func (x *Index) walkDurations(todo []bool, lengths *ledger, d *Durations) (ok bool, err error) {
 	v := x.loc.view
 	if v.RootRow >= 0 {
@@ -247,7 +242,7 @@ func (x *Index) walkDurations(todo []bool, lengths *ledger, d *Durations) (ok bo
 		}
 	}
 	r := x.loc.readInside(enter)
-	var begins []uint64 // of the open calls that are wanted
+	var begins []uint64 // of the open calls that todo marks
 	for ok = true; ; {
 		st, id, slot := r.step()
 		switch {
@@ -272,15 +267,14 @@ func (x *Index) walkDurations(todo []bool, lengths *ledger, d *Durations) (ok bo
 	}
 }
 
-// RegionGaps tells how many gaps the times of a region in a Profile consist of.
-// Deviation.StoredBound makes of them how far these times may be off.
+// RegionGaps says of how many gaps the times of a region in a Profile consist. Deviation.StoredBound converts that to the error of these
+// times.
 type RegionGaps struct {
 	Exclusive uint64
-	Inclusive uint64 // of recursive calls all count, not the outermost alone
+	Inclusive uint64 // counts all recursive calls, not only the outermost
 }
 
-// RegionGaps counts gaps by region, of those alike by the first, or trace.Undefined for those outside all calls,
-// from multiplicities: O(edges).
+// RegionGaps counts gaps by region (of equal regions by the first; trace.Undefined: outside of all calls) from multiplicities: O(edges).
 func (l *Location) RegionGaps() map[uint32]RegionGaps {
 	v := l.view
 	events := v.Count(func(id uint32) uint64 { return v.ShapeOf(id).Events() })

@@ -9,10 +9,10 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// expandBatch is the number of events that Next delivers at most.
+// expandBatch is the most events that Next returns.
 const expandBatch = 4096
 
-// Expander gives a location's event stream back; it is a trace.ChunkReader.
+// Expander returns a location's event stream. It is a trace.ChunkReader.
 type Expander struct {
 	loc     *Location
 	walk    *reading
@@ -31,13 +31,13 @@ func (l *Location) Expand() *Expander {
 	return x
 }
 
-// Diagnostics returns nothing: what was odd was counted when the trace was read.
+// Diagnostics returns nothing: defects were counted when the trace was read.
 func (x *Expander) Diagnostics() []trace.Diagnostic { return nil }
 
-// Close releases nothing.
+// Close does nothing.
 func (x *Expander) Close() error { return nil }
 
-// Next refills b with the next events and returns io.EOF after the last one.
+// Next replaces b by the next events. It returns io.EOF after the last one.
 func (x *Expander) Next(b *trace.Batch) error {
 	b.Reset()
 	b.First = x.n
@@ -60,7 +60,7 @@ func (x *Expander) Next(b *trace.Batch) error {
 			break
 		}
 	}
-	if err := x.walk.err(); err != nil { // zeros were read: deliver nothing
+	if err := x.walk.err(); err != nil { // what was read may be zeros: return no events
 		x.err = err
 	}
 	if x.err != nil && x.err != io.EOF {
@@ -74,7 +74,7 @@ func (x *Expander) Next(b *trace.Batch) error {
 	return x.err
 }
 
-// finish checks that nothing is left.
+// finish checks that no values are left.
 func (x *Expander) finish() error {
 	for i := range x.cursors {
 		if i != x.loc.view.Marks && !x.cursors[i].Done() {
@@ -126,8 +126,7 @@ func (x *Expander) event(b *trace.Batch, st graph.Step, id uint32) error {
 	return nil
 }
 
-// record appends the fields and list of an Event; it returns the value slots
-// after them.
+// record appends the fields and the list of an Event. It returns the value slots after them.
 func (x *Expander) record(b *trace.Batch, h *graph.Shape, w []uint64, values []int32) ([]int32, bool) {
 	r := &graph.Recipes[h.Kind]
 	hard := w[2:]

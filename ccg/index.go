@@ -8,31 +8,29 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Index answers queries about one location and keeps between them what makes
-// the next one fast: event counts of nodes, sums of column prefixes, decoded
-// blocks.
+// Index answers queries about one location. It caches what makes further queries fast: event counts of nodes, sums of column prefixes,
+// decoded blocks.
 //
-// An Index and the Cursors of it belong to one goroutine; any number of them may
-// read one Location.
+// An Index and its Cursors belong to one goroutine. Several may read the same Location.
 type Index struct {
 	loc         *Location
-	events      []uint64 // by node: events of one instance
-	scout       *Cursor  // finds times of events for others
-	left        *Cursor  // begin and end of the interval asked for last
+	events      []uint64 // of each node: events of one instance
+	scout       *Cursor  // finds times of other events
+	left        *Cursor  // begin and end of the last interval
 	right       *Cursor
 	flat        *ledger // by region
-	open        *ledger // by the set of open regions
+	open        *ledger // by set of open regions
 	roster      *roster
-	counted     map[uint32]tally // calls by region
+	counted     map[uint32]tally // calls of regions
 	sums        columnSums
-	done        []uint64 // by node, see sweep
-	near        uint64   // steps that cost as much as finding a position
-	sampleWords int      // of one ledger
-	tickWords   uint64   // likewise
-	visits      uint64   // nodes and slots that positions were computed from
+	done        []uint64 // of each node, see sweep
+	near        uint64   // steps that cost as much as computing a position
+	sampleWords int      // limit for one ledger
+	tickWords   uint64   // limit for one ledger
+	visits      uint64   // nodes and slots read to compute positions
 }
 
-// Index returns an index of the location: O(nodes), 8 bytes per node.
+// Index returns an index of the location: O(nodes), 8 bytes for each node.
 func (l *Location) Index() *Index {
 	x := &Index{loc: l, sums: columnSums{loc: l}, sampleWords: maxSampleWords, tickWords: maxTickWords}
 	v := l.view
@@ -41,7 +39,7 @@ func (l *Location) Index() *Index {
 	return x
 }
 
-// scratch returns a number per node.
+// scratch returns an array with a number for each node.
 func (x *Index) scratch() []uint64 {
 	if x.done == nil {
 		x.done = make([]uint64, x.loc.view.Nodes.Len()+1)
@@ -51,14 +49,14 @@ func (x *Index) scratch() []uint64 {
 
 func (x *Index) columnError(c int32, err error) error { return x.loc.columnError(int(c), err) }
 
-// ownCursor returns a cursor for the index itself, which reads its blocks.
+// ownCursor returns a cursor for the index itself, which uses its decoded blocks.
 func (x *Index) ownCursor() *Cursor {
 	c := x.Cursor()
 	c.cached = true
 	return c
 }
 
-// markTime returns the time of mark j: of event j*markEvery, or the first one.
+// markTime returns the time of mark j: of event j*MarkEvery, or of the first event.
 func (x *Index) markTime(j uint64) (trace.Time, error) {
 	if j == 0 {
 		return x.loc.first, nil
@@ -74,8 +72,8 @@ func (x *Index) markTime(j uint64) (trace.Time, error) {
 	return t, nil
 }
 
-// markBefore returns the last mark whose time is below t, 0 if there is none:
-// first among the blocks of marks, whose sums are known, then inside one.
+// markBefore returns the last mark whose time is before t, 0 if there is none. It searches the blocks of marks, whose sums are known, then
+// one block.
 func (x *Index) markBefore(t trace.Time) (uint64, error) {
 	n := x.loc.view.MarkCount()
 	var err error

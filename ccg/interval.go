@@ -9,37 +9,35 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// RegionInterval is what a region did in an interval. Of a call that reaches
-// over a border the part inside counts.
+// RegionInterval is what a region did in an interval. Of a call that crosses a border only the part inside counts.
 type RegionInterval struct {
 	Region    uint32 // reference; trace.Undefined: outside all calls
 	Calls     uint64 // begun in the interval
-	Touching  uint64 // begun in it, or open across its begin
+	Touching  uint64 // begun in the interval, or open at its begin
 	Exclusive uint64 // ticks
-	Inclusive uint64 // ticks in which a call of the region was open, however many were
+	Inclusive uint64 // ticks with at least one open call of the region
 }
 
 // Interval is what a set of locations did in [Begin, End).
 type Interval struct {
 	Begin, End    trace.Time
-	Events        uint64 // with Begin <= time < End, as all counts
+	Events        uint64 // a time stamp t with Begin <= t < End, as for all counts
 	Sent          uint64 // messages
 	SentBytes     uint64
-	Received      uint64 // messages; those of MPI_Irecv as they complete
+	Received      uint64 // messages; those of MPI_Irecv when they complete
 	ReceivedBytes uint64
-	Regions       []RegionInterval // ascending; those with anything
-	// Bound is how far any of the times may be off, ticks: 0 if lossless. Counts
-	// and bytes are exact, but for events whose stored times lie on the other
-	// side of a border, at most Bound ticks from it.
+	Regions       []RegionInterval // ascending; without regions that did nothing
+	// Bound is how far any of the times may be wrong, in ticks; 0 if lossless. Counts and bytes are exact, except for events whose stored
+	// times are on the other side of a border, at most Bound ticks from it.
 	Bound uint64
 }
 
-// roster is what an Index knows of the nodes that intervals count.
+// roster has the nodes and columns that intervals count.
 type roster struct {
 	regions  []uint32   // ascending
 	calls    []numbered // Calls, with the place of their region
 	messages []numbered // Events, with sent or received
-	bytes    []numbered // columns, likewise
+	bytes    []numbered // columns, with sent or received
 }
 
 type numbered struct {
@@ -47,7 +45,7 @@ type numbered struct {
 	n  int32
 }
 
-// list returns the roster, made on first use.
+// list returns the roster. It makes it on first use.
 func (x *Index) list() *roster {
 	if x.roster != nil {
 		return x.roster
@@ -74,7 +72,7 @@ func (x *Index) list() *roster {
 				n.n = int32(Received)
 			}
 			r.messages = append(r.messages, n)
-			slot, _ := v.ValueSlots(h, id, graph.StepEvent) // the length is the first value of all of them
+			slot, _ := v.ValueSlots(h, id, graph.StepEvent) // the length is the first value of each of them
 			if k := (numbered{uint32(v.Column[slot]), n.n}); !seen[k] {
 				seen[k] = true
 				r.bytes = append(r.bytes, k)
@@ -98,10 +96,8 @@ func (r *roster) place(region uint32) int32 {
 	return int32(i)
 }
 
-// Interval returns what the location did in [begin, end): two seeks, and
-// differences of sums at both ends, O(nodes + columns). Its first use finds out
-// which calls each column's gaps lie in; where some lie in several, that reads the
-// location once.
+// Interval returns what the location did in [begin, end). It takes two seeks and differences of sums at both ends: O(nodes + columns). On
+// its first use it finds which calls the gaps of each column lie in; if those of a column lie in several, it reads the location once.
 func (x *Index) Interval(begin, end trace.Time) (Interval, error) {
 	iv := Interval{Begin: begin, End: end}
 	if begin > end {
@@ -162,10 +158,10 @@ func (x *Index) openBorders() error {
 	return x.openLedger(&x.open, byContext)
 }
 
-// openFlat makes the ledger of the innermost regions.
+// openFlat makes the ledger of innermost regions.
 func (x *Index) openFlat() error { return x.openLedger(&x.flat, byRegion) }
 
-// counts fills in what is counted between the two borders.
+// counts sets what is counted between the two borders.
 func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
 	r, left, right := x.list(), x.left, x.right
 	if left.next > right.next {
@@ -216,11 +212,10 @@ func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
 	return nil
 }
 
-// nearSteps is how far across looks before it seeks.
+// nearSteps is how many steps across tries before it seeks.
 const nearSteps = 64
 
-// across returns how many of the calls that are open before the cursor, which
-// is where SeekTime(t) left it, are still open after t.
+// across returns how many of the calls that are open before the cursor, after SeekTime(t), are still open after t.
 func (c *Cursor) across(t trace.Time) (int, error) {
 	at, depth := c.next, len(c.calls)
 	for range nearSteps {
@@ -259,8 +254,7 @@ func (c *Cursor) across(t trace.Time) (int, error) {
 	return depth, nil
 }
 
-// intervalBound returns how far times between the two borders may be off: the
-// gaps between them, and the borders.
+// intervalBound returns how far times between the two borders may be wrong: by the gaps between them, and at the borders.
 func (x *Index) intervalBound() uint64 {
 	d := x.loc.Deviation()
 	if d.Lossless() {
@@ -274,8 +268,7 @@ func (x *Index) intervalBound() uint64 {
 	return bound
 }
 
-// Add adds what other locations did in the same interval, in any order. Sums
-// above 64 bits are an error.
+// Add adds what other locations did in the same interval, in any order. It fails if a sum exceeds 64 bits.
 func (iv *Interval) Add(o *Interval) error {
 	if iv.Begin != o.Begin || iv.End != o.End {
 		return fmt.Errorf("call graph: intervals [%d, %d) and [%d, %d) do not add up: %w", iv.Begin, iv.End, o.Begin, o.End, ErrRange)

@@ -10,32 +10,30 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// ledger tells how many ticks of each state lie before an event.
+// ledger computes the ticks of each state before an event.
 //
-// Where each column of gaps, and each node with classes, is in one state
-// throughout, that is a matter of prefix sums: O(columns). Else, as for
-// inclusive times of a function that is called from several places, the ledger
-// goes through the location once and writes the ticks down every few thousand
-// events; a question then walks on from there.
+// If every column of gaps, and every node with classes, has only one state, prefix sums are enough: O(columns). Otherwise (for example for
+// inclusive times of a function with several callers) it reads the location once and stores the ticks every few thousand events; a query
+// then walks from there.
 type ledger struct {
 	x *Index
 	*stateMap
-	rows     []*rowTicks    // by node with classes
-	words    uint64         // in their ticks
-	classes  []*classColumn // by column of classes
-	underWay []uint64       // by column of classes: 1 if its last row is that of an instance in progress
-	total    uint64         // of all states, of the question in progress
+	rows     []*rowTicks    // of each node with classes
+	words    uint64         // in all their ticks
+	classes  []*classColumn // of each column of classes
+	underWay []uint64       // of each column of classes: 1 if its last row belongs to an open instance
+	total    uint64         // of all states, in the current query
 	over     bool           // total exceeds 64 bits
 	samples  [][]uint64     // if not pure: ticks by state before every so many marks
 	every    uint64         // marks between two samples
 	walk     *Cursor        // from a sample on
-	stack    []int32        // states of the open calls there, 0 first
+	stack    []int32        // states of the open calls there, state 0 first
 }
 
-// maxSampleWords bounds the samples of a ledger: 16 MiB, but for the last ones.
+// maxSampleWords is the most words in the samples of a ledger, except for the last ones: 16 MiB.
 const maxSampleWords = 1 << 21
 
-// openLedger makes a ledger where there is none yet.
+// openLedger makes a ledger unless there is one.
 func (x *Index) openLedger(to **ledger, next func(*states, int32, uint32) int32) (err error) {
 	if *to != nil {
 		return nil
@@ -53,8 +51,7 @@ func (x *Index) openLedger(to **ledger, next func(*states, int32, uint32) int32)
 	return err
 }
 
-// before writes the ticks of each state before the cursor into dst, which it
-// returns with the state in which the cursor is.
+// before writes the ticks of each state before the cursor to dst. It returns dst and the state at the cursor.
 func (g *ledger) before(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 	if !g.pure {
 		return g.fromSample(c, dst)
@@ -83,15 +80,13 @@ func (g *ledger) before(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 	return dst, g.node[c.walk.Stack[len(c.walk.Stack)-1].Id], nil
 }
 
-// put adds ticks to a state, so many times. What all states have together is a span
-// of the location's time: over says that it cannot be one.
+// put adds ticks to a state, times times. The sum over all states is part of the location's time; over is set if it cannot be.
 func (g *ledger) put(dst []uint64, state int32, ticks, times uint64) {
 	g.over = !addTimes(&g.total, ticks, times) || g.over
 	dst[state] += ticks * times
 }
 
-// until is before at time t: with the part of the gap in which t lies. The
-// cursor goes there.
+// until is before for time t, including the part of the gap in which t lies. It moves the cursor there.
 func (g *ledger) until(c *Cursor, t trace.Time, dst []uint64) ([]uint64, error) {
 	if err := c.SeekTime(t); err != nil {
 		return dst, err
@@ -114,11 +109,10 @@ func (g *ledger) enterStates(c *Cursor) {
 	}
 }
 
-// top returns the state that the stack of states ends in.
+// top returns the last state on the stack.
 func (g *ledger) top() int32 { return g.stack[len(g.stack)-1] }
 
-// move moves a cursor, whose states are on the stack, over an event, and returns
-// the gap before it; false if there is none.
+// move moves a cursor, whose states are on the stack, over an event and returns the gap before it; false at the end.
 func (g *ledger) move(c *Cursor) (uint64, bool) {
 	st, id, gap, ok := c.forward()
 	if !ok {
@@ -127,7 +121,7 @@ func (g *ledger) move(c *Cursor) (uint64, bool) {
 	if st == graph.StepOpen {
 		g.stack = append(g.stack, g.states.enter(g.x.loc.view, g.top(), id))
 	}
-	g.stack = g.stack[:len(c.calls)+1] // without calls that ended, by a leave or not
+	g.stack = g.stack[:len(c.calls)+1] // without calls that ended, with a leave or without
 	return gap, true
 }
 
@@ -142,10 +136,9 @@ func (g *ledger) pass(c *Cursor, dst []uint64) ([]uint64, bool) {
 	return dst, ok
 }
 
-// sample goes through the location and keeps what lies before every so many
-// marks: twice as many whenever there are too many samples.
+// sample reads the location and stores the sums before every so many marks. It doubles that distance whenever there are too many samples.
 func (g *ledger) sample() error {
-	c := g.x.Cursor() // its blocks are read once
+	c := g.x.Cursor() // it reads blocks only once
 	g.every = 1
 	g.enterStates(c)
 	now := make([]uint64, g.states.len())
@@ -173,7 +166,7 @@ func (g *ledger) sample() error {
 	}
 }
 
-// fromSample is before from the last sample and a walk.
+// fromSample is before, by the last sample and a walk.
 func (g *ledger) fromSample(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 	i := uint64(0)
 	if c.next > 0 {
@@ -195,21 +188,20 @@ func (g *ledger) fromSample(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 	return dst, g.top(), g.walk.err
 }
 
-// rowTicks are the ticks by state of one instance of a node with classes, all
-// that is inside included.
+// rowTicks has the ticks by state of one instance of a node with classes, including all inside.
 type rowTicks struct {
-	states []int32  // those inside, ascending
+	states []int32  // states inside, ascending
 	ticks  []uint64 // by row, then by state
 }
 
-// maxTickWords bounds the ticks of all rows of a ledger: 1 GiB.
+// maxTickWords is the most words for the ticks of all rows of a ledger: 1 GiB.
 const maxTickWords = 1 << 27
 
-// classColumn are the sums of a column of classes.
+// classColumn has the sums of a column of classes.
 type classColumn struct {
 	rows   *rowTicks
-	before [][]uint64 // by block, and at the end: ticks by state of rows
-	block  int        // decoded in values, -1: none
+	before [][]uint64 // by block, and at the end: ticks of rows by state
+	block  int        // the block that is decoded in values, -1: none
 	values []uint64
 }
 
@@ -282,7 +274,7 @@ func (g *ledger) sumTable(id uint32, t *graph.ClassTable) error {
 	return nil
 }
 
-// own returns where the state of a node's own gaps is.
+// own returns the place of the state of a node's own gaps.
 func (g *ledger) own(r *rowTicks, id uint32) int {
 	at, _ := slices.BinarySearch(r.states, g.node[id])
 	return at
@@ -293,7 +285,7 @@ func (r *rowTicks) of(row uint32) []uint64 {
 	return r.ticks[int(row)*n : (int(row)+1)*n]
 }
 
-// addTimes adds ticks*times to a sum, false if it exceeds 64 bits.
+// addTimes adds ticks*times to a sum; false if it exceeds 64 bits.
 func addTimes(sum *uint64, ticks, times uint64) bool {
 	hi, lo := bits.Mul64(ticks, times)
 	var carry uint64
@@ -334,8 +326,7 @@ func (g *ledger) decode(c *classColumn, k int32, b int) error {
 	return nil
 }
 
-// add adds rows to sums by state; false if a row does not exist or a sum exceeds
-// 64 bits.
+// add adds rows to sums by state. It returns false if a row does not exist or a sum exceeds 64 bits.
 func (r *rowTicks) add(sum, rows []uint64) bool {
 	n := uint64(len(r.states))
 	last := uint64(len(r.ticks)) / n
@@ -399,7 +390,7 @@ func (g *ledger) addColumn(k int32, n uint64, dst []uint64) error {
 	return nil
 }
 
-// addRung adds what a node with classes has after it while it is in progress.
+// addRung adds the complete children of an open node with classes.
 func (g *ledger) addRung(r *graph.Level, innermost bool, dst []uint64) {
 	v := g.x.loc.view
 	complete := r.At

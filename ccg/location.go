@@ -11,8 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Location is the graph of one location in a Shared, opened from its blob. It
-// is read-only.
+// Location is the graph of one location, opened from its blob. It is read-only.
 type Location struct {
 	shared *graph.Shared
 	p      trace.P
@@ -24,8 +23,7 @@ type Location struct {
 	errors graph.ErrorStats
 }
 
-// OpenLocation opens the blob of a location and validates it against the
-// structure. Values are read when they are needed.
+// OpenLocation opens the blob of a location and validates it against the structure. Values are read on demand.
 func OpenLocation(s *graph.Shared, blob []byte) (_ *Location, err error) {
 	defer graph.Wrap(&err, "call graph: blob of a location")
 	if len(blob) < 4 || crc32.Checksum(blob[:len(blob)-4], graph.Castagnoli) != binary.LittleEndian.Uint32(blob[len(blob)-4:]) {
@@ -65,7 +63,7 @@ func OpenLocation(s *graph.Shared, blob []byte) (_ *Location, err error) {
 	return l, nil
 }
 
-// columns opens the columns after the lengths.
+// columns opens the columns, whose lengths come first.
 func (l *Location) columns(r *graph.Reader) error {
 	n := len(l.view.Cols)
 	if n > r.Len() {
@@ -92,7 +90,7 @@ func (l *Location) columns(r *graph.Reader) error {
 	return nil
 }
 
-// cursors returns one for each column, at its start.
+// cursors returns a cursor at the start of each column.
 func (l *Location) cursors() []column.Cursor {
 	cursors := make([]column.Cursor, len(l.cols))
 	for i := range cursors {
@@ -140,18 +138,14 @@ func (l *Location) First() trace.Time { return l.first }
 // Deviation returns the bounds of the location's gaps.
 func (l *Location) Deviation() graph.Deviation { return l.shared.Opt.Deviation }
 
-// ErrorStats returns the errors of the stored times; all zero if the graph is
-// lossless.
+// ErrorStats returns the errors of the stored times; zero if the graph is lossless.
 func (l *Location) ErrorStats() graph.ErrorStats { return l.errors }
 
-// Root returns the id of the location's root: locations with equal roots have
-// equal structure.
+// Root returns the id of the location's root. Locations with equal roots have the same structure.
 func (l *Location) Root() uint32 { return l.root }
 
-// rowCounts returns how many instances each row has in the location, by node and
-// row; nil for nodes in column mode. It reads the class columns and sweeps the
-// tables once, parents first: O(class column values + rows x children) and 8
-// bytes per row.
+// rowCounts returns the number of instances of each row in the location, by node and row; nil for nodes in column mode. It reads the class
+// columns, then all tables once, parents first: O(class column values + rows x children), 8 bytes for each row.
 func (l *Location) rowCounts() ([][]uint64, error) {
 	v := l.view
 	counts := make([][]uint64, len(v.Tables))
@@ -189,10 +183,10 @@ func (l *Location) rowCounts() ([][]uint64, error) {
 	return counts, nil
 }
 
-// ErrRange says that there is no such event, call or interval.
+// ErrRange says that an event, call or interval does not exist.
 var ErrRange = errors.New("outside the location")
 
-// damaged wraps what is wrong with the location's columns.
+// damaged returns an error about the location's columns.
 func (l *Location) damaged(what string) error {
 	return fmt.Errorf("call graph: location %d: %s: %w", l.p, what, graph.ErrCorrupt)
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Node is a node of the graph as one location uses it.
+// Node is a node of the graph as one location sees it.
 type Node struct {
 	Kind     graph.Kind
-	Record   trace.Kind // of an Event; the enter of a Call
-	Region   uint32     // of a Call; around an Event, trace.Undefined for none
-	Children []uint32   // not to be changed
-	Count    uint64     // of a Repeat: how often its child follows itself; else 1
+	Record   trace.Kind // of an Event; of a Call, its enter
+	Region   uint32     // of a Call; for an Event the enclosing region, or trace.Undefined
+	Children []uint32   // must not be changed
+	Count    uint64     // of a Repeat: iterations of its child; else 1
 }
 
 // Structure reads the nodes of a location. It belongs to one goroutine.
@@ -30,8 +30,8 @@ func (l *Location) Structure() *Structure {
 	return s
 }
 
-// Len returns the number of nodes. They are numbered from 1 in the order of their ids in the Shared: children come before
-// their parents, the Root is the last.
+// Len returns the number of nodes. They are numbered from 1, ordered by their ids in the Shared: children precede their parents, and the
+// Root is the last.
 func (s *Structure) Len() uint32 { return s.loc.view.Root }
 
 // Node returns a node.
@@ -48,19 +48,19 @@ func (s *Structure) Node(n uint32) Node {
 	return x
 }
 
-// ID returns the number of a node in the Shared, as a [Step] has it.
+// ID returns the id of a node in the Shared, as in [Step].
 func (s *Structure) ID(n uint32) uint32 { return s.loc.view.Ids[n] }
 
-// Instances returns how often a node occurs in the location.
+// Instances returns the number of instances of a node in the location.
 func (s *Structure) Instances(n uint32) uint64 { return s.loc.view.Mult[n] }
 
-// Partner says how a node names a rank, and so for which locations it names which.
+// Partner says how a node stores a rank, which determines the locations that share it.
 type Partner uint8
 
 // Ways to name a rank.
 const (
 	PartnerNone    Partner = iota // the field is not a rank
-	PartnerOutside                // a number that the communicator does not have
+	PartnerOutside                // a number that is not a rank of the communicator
 	PartnerShift                  // by its distance, modulo the size
 	PartnerXor                    // by its exclusive or with the own rank
 	PartnerFixed                  // the same for all locations
@@ -69,10 +69,10 @@ const (
 // Field is a field of a record, as the graph keeps it.
 type Field struct {
 	Place trace.Place
-	// Value is a hard field; the rank of a partner; of an id the difference to the one posted last, or the number of
-	// postings since the one meant, where it has no column.
+	// Value is a hard field, or the rank of a partner. Of an id without a column it is the difference from the id posted last, or the
+	// number of posts since the id was posted.
 	Value   uint64
-	Column  int32 // of the values, one an instance, as they are stored; -1 where Value is all
+	Column  int32 // of the values, one for each instance, as they are stored; -1: all is in Value
 	Partner Partner
 }
 
@@ -136,6 +136,5 @@ func (s *Structure) partner(f *Field, h *graph.Shape, w []uint64, word uint64) e
 	return nil
 }
 
-// Column returns a column of values, to be read by cursors. The values of Events that share a column are in it in the
-// order of execution.
+// Column returns a column of values. Values of Events that share a column are in it in the order of execution.
 func (s *Structure) Column(c int32) *column.Column { return &s.loc.cols[c] }

@@ -10,19 +10,18 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// PathTotal is what the calls on one path took. A path is the list of regions
-// that are open, from the outermost one on; recursion makes it longer.
+// PathTotal is the sum over the calls on one path. A path is the list of open regions from the outermost one on, including recursive calls.
 type PathTotal struct {
-	Parent    int    // place in the list of the path without its last region, -1 of the first
-	Region    uint32 // trace.Undefined of the first: outside all calls
+	Parent    int    // index of the path without its last region, -1 for the first
+	Region    uint32 // trace.Undefined for the first: outside all calls
 	Depth     int    // regions in the path
 	Calls     uint64
-	Estimated uint64 // of the calls: known from calling contexts alone
-	Samples   uint64 // with the whole path
+	Estimated uint64 // calls that are only known from calling contexts
+	Samples   uint64 // samples with exactly this path
 	Exclusive uint64 // ticks
 	Inclusive uint64 // ticks
-	Gaps      uint64 // gaps that Exclusive is the sum of
-	GapsIn    uint64 // gaps that Inclusive is the sum of
+	Gaps      uint64 // number of gaps in Exclusive
+	GapsIn    uint64 // number of gaps in Inclusive
 }
 
 // PathProfile is a call-path profile; the zero value is empty. Any number of
@@ -40,8 +39,7 @@ type pathTotal struct {
 	estimated, samples uint64
 }
 
-// maxPaths bounds the paths of a profile, and the pairs of nodes and paths on
-// the way to it: a graph of n nodes can have 2^n paths.
+// maxPaths is the most paths of a profile, and the most pairs of nodes and paths in between: a graph of n nodes can have 2^n paths.
 const maxPaths = 1 << 20
 
 // path returns the number of a path below another one.
@@ -56,10 +54,8 @@ func (p *PathProfile) path(parent int32, region uint32) int32 {
 	return n
 }
 
-// Add adds location l. Calls come from the multiplicities of nodes along each
-// path, times from the sums of columns that lie in one path, and of classes:
-// O(nodes * paths to each). Columns of several paths are read in one walk past
-// the nodes that have them.
+// Add adds location l. Calls come from the multiplicities of nodes along each path, times from the sums of columns with one path, and of
+// classes: O(nodes * paths to each). Columns with several paths are read in one walk that enters only nodes that have them.
 func (p *PathProfile) Add(l *Location) error {
 	s := pathSweep{l: l, v: l.view, states: newStates(l.view, byPath)}
 	if err := s.run(); err != nil {
@@ -96,8 +92,7 @@ func (p *PathProfile) add(n int32, t pathTotal) error {
 	return nil
 }
 
-// Paths returns all paths in depth-first order, those with one parent by
-// ascending region; the first one is "outside all calls".
+// Paths returns all paths depth first, with children of a path by ascending region. The first one is "outside all calls".
 func (p *PathProfile) Paths() ([]PathTotal, error) {
 	n := len(p.paths)
 	children := make([][]int32, n)
@@ -138,8 +133,7 @@ func (p *PathProfile) Paths() ([]PathTotal, error) {
 	return list, nil
 }
 
-// classes adds the times of nodes with classes: counts of rows on each path,
-// passed on from parents to children.
+// classes adds the times of nodes with classes: counts of rows on each path, from parents to children.
 func (s *pathSweep) classes() error {
 	v := s.v
 	if v.Tables == nil {
@@ -153,7 +147,7 @@ func (s *pathSweep) classes() error {
 	if err := s.classColumns(); err != nil {
 		return err
 	}
-	around := make([][]int32, v.Nodes.Len()+1) // by node: paths around it that have counts
+	around := make([][]int32, v.Nodes.Len()+1) // of each node: paths around it with counts
 	for at := range s.rows {
 		around[at.id] = append(around[at.id], at.path)
 	}
@@ -168,7 +162,7 @@ func (s *pathSweep) classes() error {
 	return nil
 }
 
-// classColumns counts the columns of classes that lie in one path.
+// classColumns counts the columns of classes with one path.
 func (s *pathSweep) classColumns() error {
 	for k, c := range s.v.Cols {
 		if c.Child == 0 || s.column[k] == mixedState {
@@ -189,8 +183,7 @@ func (s *pathSweep) classColumns() error {
 	return nil
 }
 
-// spread adds the gaps of a node's rows to the path inside it, and passes their
-// counts on to the children.
+// spread adds the gaps of a node's rows to the path inside it, and passes their counts to the children.
 func (s *pathSweep) spread(at nodePath, around [][]int32) error {
 	v := s.v
 	counts, t := s.rows[at], v.Tables[at.id]
@@ -224,22 +217,22 @@ func (s *pathSweep) spread(at nodePath, around [][]int32) error {
 	return nil
 }
 
-// pathSweep finds what the calls of one location took by path.
+// pathSweep computes the sums of one location by path.
 type pathSweep struct {
 	l      *Location
 	v      *graph.View
 	states *states     // paths
-	totals []pathTotal // by path
-	path   []int32     // by node: the path inside it, mixedState if there are several
-	mult   []uint64    // by node with one path: instances so far
+	totals []pathTotal // of each path
+	path   []int32     // of each node: the path inside it, mixedState if there are several
+	mult   []uint64    // of each node with one path: instances so far
 	lists  map[uint32]*pathList
 	pairs  int     // in lists
-	column []int32 // by column of gaps or classes: its path, or mixedState
+	column []int32 // of each column of gaps or classes: its path, or mixedState
 	rows   map[nodePath][]uint64
 	words  int // in rows
 }
 
-// pathList are the paths of a node that has several.
+// pathList has the paths of a node with several.
 type pathList struct {
 	list  []pathCount
 	index map[int32]int // path -> place in list
@@ -256,7 +249,7 @@ type nodePath struct {
 	path int32
 }
 
-// maxPathRows bounds the numbers that rows are counted in: 256 MiB.
+// maxPathRows is the most counts of rows: 256 MiB.
 const maxPathRows = 1 << 25
 
 const noPath = -2
@@ -288,7 +281,7 @@ func (s *pathSweep) run() error {
 	return s.classes()
 }
 
-// add notes count instances of a node on a path around it.
+// add adds count instances of a node on a path around it.
 func (s *pathSweep) add(id uint32, path int32, count uint64) {
 	switch s.path[id] {
 	case noPath:
@@ -318,7 +311,7 @@ func (s *pathSweep) grow() {
 	s.totals = append(s.totals, make([]pathTotal, s.states.len()-len(s.totals))...)
 }
 
-// node passes the paths of a node, all known by now, on to its children.
+// node passes the paths of a node, which are all known, to its children.
 func (s *pathSweep) node(id uint32) {
 	if l := s.lists[id]; l != nil {
 		for i := range l.list {
@@ -329,8 +322,7 @@ func (s *pathSweep) node(id uint32) {
 	s.path[id] = s.inside(id, pathCount{s.path[id], s.mult[id]})
 }
 
-// inside counts the calls and gaps of a node's instances on one path, and
-// returns the path inside them.
+// inside counts the calls and gaps of a node's instances on one path. It returns the path inside them.
 func (s *pathSweep) inside(id uint32, at pathCount) int32 {
 	v := s.v
 	path := at.path
@@ -358,7 +350,7 @@ func (s *pathSweep) inside(id uint32, at pathCount) int32 {
 	return path
 }
 
-// sums adds the columns that lie in one path.
+// sums adds the columns with one path.
 func (s *pathSweep) sums() error {
 	for k, c := range s.v.Cols {
 		if !c.Gap || s.column[k] == mixedState {
@@ -382,7 +374,7 @@ func (t *pathTotal) add(ticks graph.Total) bool {
 
 var errPathTime = fmt.Errorf("time of a path exceeds 64 bits: %w", graph.ErrLimit)
 
-// wanted says which nodes have columns of several paths inside.
+// wanted returns which nodes have columns with several paths inside.
 func (s *pathSweep) wanted() []bool {
 	v := s.v
 	want := make([]bool, v.Nodes.Len()+1)
@@ -405,7 +397,7 @@ func (s *pathSweep) wanted() []bool {
 	return want
 }
 
-// walk reads the columns of several paths, in execution order.
+// walk reads the columns with several paths, in execution order.
 func (s *pathSweep) walk() error {
 	v := s.v
 	want := s.wanted()

@@ -9,11 +9,11 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// RegionTotal is the profile of one region over a set of locations, and of all that differ from it by their reference alone.
+// RegionTotal is the profile of a region over a set of locations. Regions that differ only in their reference count as one.
 type RegionTotal struct {
 	Region    uint32 // reference; trace.Undefined: outside all calls
 	Calls     uint64
-	Estimated uint64 // of the calls: known from calling contexts alone
+	Estimated uint64 // calls that are only known from calling contexts
 	Samples   uint64 // with the region innermost
 	Exclusive uint64 // ticks
 	Inclusive uint64 // ticks, outermost calls only
@@ -38,11 +38,9 @@ func (p *Profile) region(d *trace.Definitions, ref uint32) *RegionTotal {
 	return t
 }
 
-// Add adds location l. Calls come from the multiplicities of nodes, times from
-// the sums in the columns' heads: O(nodes), and of a lossy graph from its class
-// tables and columns: O(rows). Inclusive times, if wanted, come
-// from the same sums where every way to a column's slots has the same open
-// regions; else they read the location's gaps: O(events).
+// Add adds location l. Calls come from the multiplicities of nodes, times from the sums in the columns' heads: O(nodes); of a lossy graph
+// also from class tables and columns: O(rows). Inclusive times, if asked for, come from the same sums if all paths to a column's slots have
+// the same open regions; otherwise the location's gaps are read: O(events).
 func (p *Profile) Add(l *Location, inclusive bool) error {
 	v := l.view
 	for _, id := range v.Order {
@@ -88,7 +86,7 @@ func (p *Profile) Add(l *Location, inclusive bool) error {
 	return nil
 }
 
-// add adds exclusive time to a region, and to the regions that are open in state n.
+// add adds exclusive time to a region, and inclusive time to the regions that are open in state n.
 func (p *Profile) add(l *Location, region uint32, ticks graph.Total, open *stateMap, n int32) error {
 	if !addTimes(&p.region(l.view.Defs, region).Exclusive, ticks.Lo, 1) || ticks.Hi != 0 {
 		return l.regionError(region)
@@ -134,7 +132,7 @@ func (p *Profile) classes(l *Location, open *stateMap) error {
 	return nil
 }
 
-// inclusive walks through the gaps of a location.
+// inclusive adds inclusive times by a walk through the gaps of a location.
 func (p *Profile) inclusive(l *Location) error {
 	v := l.view
 	type visit struct {

@@ -12,11 +12,11 @@ type reading struct {
 	graph.Walker
 	l       *Location
 	cursors []column.Cursor
-	time    uint64 // ticks passed by step
-	over    bool   // they exceed 64 bits
+	time    uint64 // ticks that step has passed
+	over    bool   // time exceeds 64 bits
 }
 
-// read begins a walk that follows classes, and counts ticks from a time on.
+// read begins a walk that follows classes. Its ticks start at time.
 func (l *Location) read(time uint64) *reading {
 	r := &reading{l: l, cursors: l.cursors(), time: time}
 	r.Row = func(slot uint32, _ bool) uint64 { return r.cursors[l.view.Class[slot]].Next() }
@@ -24,7 +24,7 @@ func (l *Location) read(time uint64) *reading {
 	return r
 }
 
-// readInside begins a walk that goes into some nodes only, and does not follow classes.
+// readInside begins a walk that enters only some nodes and does not follow classes.
 func (l *Location) readInside(enter []bool) *reading {
 	r := &reading{l: l, cursors: l.cursors()}
 	r.Enter = enter
@@ -32,7 +32,7 @@ func (l *Location) readInside(enter []bool) *reading {
 	return r
 }
 
-// step is next, and passes the gap before it.
+// step is Next, and passes the gap before the step.
 func (r *reading) step() (st graph.Step, id, slot uint32) {
 	st, id, slot = r.Next()
 	if st != graph.StepCut && st != graph.StepEnd {
@@ -52,7 +52,7 @@ func (r *reading) pass(ticks uint64) {
 	}
 }
 
-// err returns what is wrong with what was read so far.
+// err returns the first error of what was read so far.
 func (r *reading) err() error {
 	if r.Bad {
 		return fmt.Errorf("call graph: location %d: a class that does not exist: %w", r.l.p, graph.ErrCorrupt)

@@ -8,8 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// SeekEvent moves to before event k; k = Events is the end. It takes O(nodes)
-// and at most markEvery/2 steps; steps alone where the event is near.
+// SeekEvent moves before event k; k = Events is the end. It takes O(nodes) and at most MarkEvery/2 steps; only steps if the event is near.
 func (c *Cursor) SeekEvent(k uint64) error {
 	v := c.x.loc.view
 	switch {
@@ -36,8 +35,7 @@ func (c *Cursor) SeekEvent(k uint64) error {
 	return c.err
 }
 
-// SeekTime moves to before the first event whose time is t or later, or to the
-// end. It takes O(nodes) and less than markEvery steps.
+// SeekTime moves before the first event whose time is t or later, or to the end. It takes O(nodes) and less than MarkEvery steps.
 func (c *Cursor) SeekTime(t trace.Time) error {
 	if c.err != nil {
 		return c.err
@@ -68,7 +66,7 @@ func (c *Cursor) SeekTime(t trace.Time) error {
 	return c.err
 }
 
-// nearer returns j or j + 1, the mark whose time is closer to t.
+// nearer returns j or j + 1: the mark whose time is nearer to t.
 func (x *Index) nearer(j uint64, t trace.Time) (uint64, error) {
 	if j == x.loc.view.MarkCount() {
 		return j, nil
@@ -84,7 +82,7 @@ func (x *Index) nearer(j uint64, t trace.Time) (uint64, error) {
 	return j, err
 }
 
-// after moves to after the last event whose time is t or earlier.
+// after moves after the last event whose time is t or earlier.
 func (c *Cursor) after(t trace.Time) error {
 	if t == math.MaxUint64 {
 		return c.SeekEvent(c.x.loc.view.Events)
@@ -92,7 +90,7 @@ func (c *Cursor) after(t trace.Time) error {
 	return c.SeekTime(t + 1)
 }
 
-// toMark moves to after the event of mark j; for j = 0 to the first event.
+// toMark moves after the event of mark j; for j = 0 to the first event.
 func (c *Cursor) toMark(j uint64) {
 	t, err := c.x.markTime(j)
 	if err != nil {
@@ -107,8 +105,7 @@ func (c *Cursor) toMark(j uint64) {
 	c.enterAt(j*graph.MarkEvery + 1)
 }
 
-// enterAt takes the way from the root to before event k, and computes the
-// positions of all columns there. Time is left to the caller.
+// enterAt moves along the path from the root to event k and computes the positions of all columns there. It does not set the time.
 func (c *Cursor) enterAt(k uint64) {
 	c.rewind()
 	w := &c.walk
@@ -141,7 +138,7 @@ func (c *Cursor) enterAt(k uint64) {
 		}
 	}
 	c.sweep()
-	for i := 1; w.Tables != nil && i < len(w.Stack) && c.err == nil; i++ { // when the positions of their columns are known
+	for i := 1; w.Tables != nil && i < len(w.Stack) && c.err == nil; i++ { // once the positions of their columns are known
 		w.Follow(i, true)
 	}
 	c.settle()
@@ -149,9 +146,8 @@ func (c *Cursor) enterAt(k uint64) {
 
 func (c *Cursor) visit(n int) { c.x.visits += uint64(n) }
 
-// sweep counts the instances that are complete before the cursor, top-down:
-// done(child) += done(parent), and with them the values before it in every
-// column.
+// sweep counts the instances that are complete before the cursor, from the root down: done(child) += done(parent). It adds their values to
+// the positions of all columns.
 func (c *Cursor) sweep() {
 	v := c.x.loc.view
 	s := v.Nodes
@@ -202,13 +198,12 @@ func (c *Cursor) sweep() {
 	c.visit(visits)
 	for i := range c.walk.Stack {
 		if r := &c.walk.Stack[i]; r.Kind == graph.KindCall {
-			done[r.Id]++ // begun, if not complete
+			done[r.Id]++ // begun, not complete
 		}
 	}
 }
 
-// sweepRung counts what a node in progress has after it: its children, and for
-// all but the innermost node the one that is in progress itself.
+// sweepRung counts the complete children of an open node. Except in the innermost node, the last child entered is still open.
 func (c *Cursor) sweepRung(r *graph.Level, innermost bool, done []uint64) {
 	entered, complete := r.At, r.At
 	if !innermost {
@@ -243,7 +238,7 @@ func (c *Cursor) entered(slot uint32, n uint64) {
 	}
 }
 
-// completed adds the values of m instances of a node, whose slots begin at a place.
+// completed adds the values of m instances of a node, whose value slots begin at at.
 func (c *Cursor) completed(id, at uint32, m uint64) {
 	v := c.x.loc.view
 	h := v.ShapeOf(id)
@@ -255,7 +250,7 @@ func (c *Cursor) completed(id, at uint32, m uint64) {
 	}
 }
 
-// scouting returns a cursor for questions about other places.
+// scouting returns a cursor for looking at other places.
 func (x *Index) scouting() *Cursor {
 	if x.scout == nil {
 		x.scout = x.ownCursor()
@@ -263,7 +258,7 @@ func (x *Index) scouting() *Cursor {
 	return x.scout
 }
 
-// timeOf returns the time of event k, found by a cursor of its own.
+// timeOf returns the time of event k. It does not move other cursors.
 func (x *Index) timeOf(k uint64) (trace.Time, error) {
 	c := x.scouting()
 	if err := c.SeekEvent(k + 1); err != nil {
@@ -272,7 +267,7 @@ func (x *Index) timeOf(k uint64) (trace.Time, error) {
 	return c.time, nil
 }
 
-// OpenCall is a call that is in progress.
+// OpenCall is an open call.
 type OpenCall struct {
 	Region uint32
 	Ref    uint32 // region or calling context
@@ -281,8 +276,7 @@ type OpenCall struct {
 	Begin  trace.Time
 }
 
-// Open appends the open calls to dst, outermost first. Begins that the cursor
-// has not passed are looked up: a seek each, once.
+// Open appends the open calls to dst, outermost first. Begins that the cursor has not passed are looked up by a seek each, once.
 func (c *Cursor) Open(dst []OpenCall) ([]OpenCall, error) {
 	v := c.x.loc.view
 	n := 0

@@ -8,27 +8,27 @@ import (
 	"github.com/coppice-hpc/coppice/internal/column"
 )
 
-// Spans tells when the calls of a location begin and end, without the values of its events. Calls that follow each other cost
-// a step an event; to go elsewhere costs O(nodes), and a part of each column that is read there. It belongs to one goroutine.
+// Spans returns when calls of a location begin and end, without reading other values. Consecutive calls take one step for each event;
+// moving elsewhere takes O(nodes) and reads a part of each column. It belongs to one goroutine.
 //
-// Memory: 12 bytes per node, 4 to 64 per child, 65 per column, 8 KiB at most per column of gaps that it reads.
+// Memory: 12 bytes for each node, 4 to 64 for each child, 65 for each column, and at most 8 KiB for each column of gaps that it reads.
 type Spans struct {
-	c       *Cursor       // finds places
+	c       *Cursor       // finds positions
 	program graph.Program // of gaps
-	kinds   []graph.Step  // by column: what its gaps are before; stepEvent: neither begin nor end of a call
+	kinds   []graph.Step  // of each column: what follows its gaps; StepEvent: neither begin nor end of a call
 	gaps    []column.Cursor
-	read    []int32  // those of them that have gaps
-	steps   []uint32 // of program: what comes next
-	next    uint64   // number of the event after, the begin of a call
+	read    []int32  // indexes of gaps with gaps
+	steps   []uint32 // of program: the next ones
+	next    uint64   // number of the next event, which is the begin of a call
 	err     error
 
 	open []int // calls that have begun and not ended
 }
 
-// NeverEnds stands for the end of a call that lies after what was asked for.
+// NeverEnds is the end of a call that ends after the calls that were asked for.
 const NeverEnds = math.MaxUint64
 
-// Spans returns a reader of the location's calls. Times must be exact.
+// Spans returns a reader of the location's calls. The graph must be lossless.
 func (l *Location) Spans() (*Spans, error) {
 	if !l.Deviation().Lossless() {
 		return nil, fmt.Errorf("call graph: location %d: its times are bounded, not exact: %w", l.p, ErrRange)
@@ -49,15 +49,15 @@ func (l *Location) Spans() (*Spans, error) {
 				st = graph.StepClose
 			}
 		}
-		s.kinds[v.Column[slot]] = st // all gaps of a column are before the same
+		s.kinds[v.Column[slot]] = st // the same for all gaps of a column
 		return v.Column[slot : slot+1]
 	})
 	return s, err
 }
 
-// Read writes down when the calls begin and end that begin with event number event and after it, in ticks, the first of them at
-// first. That must be the begin of a call. A leave ends the newest of these calls that has not ended. The end is NeverEnds where it
-// is not before the begin of the call after the last one.
+// Read stores when the calls from event on begin and end, in ticks. event must be the begin of a call, which begins at first. A leave ends
+// the newest of these calls that has not ended. The end of a call is NeverEnds if it is not before the begin of the call after the last
+// one.
 func (s *Spans) Read(event, first uint64, begin, end []uint64) error {
 	if s.err == nil && event != s.next {
 		s.seek(event)
@@ -113,7 +113,7 @@ func (s *Spans) Read(event, first uint64, begin, end []uint64) error {
 	return s.failure()
 }
 
-// failure returns what is wrong with the values read so far.
+// failure returns the first error of the values read so far.
 func (s *Spans) failure() error {
 	for _, i := range s.read {
 		if err := s.gaps[i].Err(); err != nil && s.err == nil {
@@ -123,7 +123,7 @@ func (s *Spans) failure() error {
 	return s.err
 }
 
-// seek goes to before an event.
+// seek moves before an event.
 func (s *Spans) seek(event uint64) {
 	v := s.c.x.loc.view
 	if event >= v.Events {

@@ -5,17 +5,16 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// states numbers what a query wants to know of the calls that are open around a
-// gap: 0, 1, 2, ... as they are met. State 0 is outside of all calls. The state
-// inside a call depends on the one around it and the call's region alone, so a
-// location is cut into stretches of one state in whatever order it is read.
+// states numbers what a query distinguishes about the calls that are open around a gap: 0, 1, 2, ... in the order of appearance. State 0 is
+// outside of all calls. The state inside a call depends only on the state around it and the call's region, so a location can be read in any
+// order.
 type states struct {
 	defs   *trace.Definitions
-	parent []int32  // by state; what it means is up to next
-	region []uint32 // by state
+	parent []int32  // of each state; its meaning depends on next
+	region []uint32 // of each state
 	next   func(s *states, around int32, region uint32) int32
 	known  map[stateKey]int32
-	// the last answer for each Call, which is nearly always the next one
+	// The last answer for each Call, which is nearly always the next one too.
 	around, inside []int32
 }
 
@@ -24,7 +23,7 @@ type stateKey struct {
 	region uint32
 }
 
-// mixedState is the state of what has several.
+// mixedState is the state of something with several states.
 const mixedState = -1
 
 func newStates(v *graph.View, next func(*states, int32, uint32) int32) *states {
@@ -49,7 +48,7 @@ func (s *states) enter(v *graph.View, around int32, id uint32) int32 {
 	return in
 }
 
-// number returns the state of a pair, a new one if it is met for the first time.
+// number returns the state of a pair, a new one if the pair is new.
 func (s *states) number(parent int32, region uint32) int32 {
 	k := stateKey{parent, region}
 	n, ok := s.known[k]
@@ -61,12 +60,12 @@ func (s *states) number(parent int32, region uint32) int32 {
 	return n
 }
 
-// byRegion tells the innermost region, of those alike the first.
+// byRegion distinguishes the innermost region (of equal regions the first).
 func byRegion(s *states, _ int32, region uint32) int32 {
 	return s.number(0, trace.Joined(s.defs, region))
 }
 
-// byContext tells the set of open regions, as a path without repetitions, of those alike the first.
+// byContext distinguishes the set of open regions, as a path without repetitions (of equal regions the first).
 func byContext(s *states, around int32, region uint32) int32 {
 	region = trace.Joined(s.defs, region)
 	for n := around; n > 0; n = s.parent[n] {
@@ -80,10 +79,10 @@ func byContext(s *states, around int32, region uint32) int32 {
 	return s.number(around, region)
 }
 
-// byNothing does not tell calls apart.
+// byNothing distinguishes nothing.
 func byNothing(*states, int32, uint32) int32 { return 0 }
 
-// byPath tells the whole path.
+// byPath distinguishes the whole path.
 func byPath(s *states, around int32, region uint32) int32 {
 	if around == mixedState {
 		return mixedState
@@ -91,16 +90,15 @@ func byPath(s *states, around int32, region uint32) int32 {
 	return s.number(around, region)
 }
 
-// stateMap says in which states of one kind the gaps of a location lie.
+// stateMap has the states of a location's gaps, for one kind of states.
 type stateMap struct {
 	states *states
-	node   []int32 // by node: state of its gaps
-	column []int32 // by column of gaps or classes
-	pure   bool    // each column, and each node with classes, is in one state
+	node   []int32 // of each node: state of its gaps
+	column []int32 // of each column of gaps or classes
+	pure   bool    // each column, and each node with classes, has one state
 }
 
-// assign finds the state of each node and column; mixedState where there are
-// several.
+// assign computes the state of each node and column; mixedState if there are several.
 func (s *states) assign(v *graph.View) *stateMap {
 	const unknown = -2
 	m := &stateMap{states: s, node: make([]int32, v.Nodes.Len()+1), column: make([]int32, len(v.Cols)), pure: true}

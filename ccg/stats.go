@@ -6,30 +6,29 @@ import (
 	"github.com/coppice-hpc/coppice/ccg/graph"
 )
 
-// Bytes of a record in memory, by which graphs are compared: 16 per node or
-// instance, 4 per child, 8 per gap or value.
+// Bytes of a record in memory, for comparing graphs: 16 for each node or instance, 4 for each child, 8 for each gap or value.
 const (
 	nodeBytes  = 16
 	childBytes = 4
 	valueBytes = 8
 )
 
-// Stats tells how well a graph compresses.
+// Stats says how well a graph compresses.
 type Stats struct {
 	Locations   uint64
 	Events      uint64
 	Instances   uint64 // calls, records and roots in the unfolded trees
-	Nodes       uint64 // stored, Groups and Repeats too
-	Used        uint64 // of these, in the locations added
+	Nodes       uint64 // stored, including Groups and Repeats
+	Used        uint64 // nodes in the locations added
 	Tuples      uint64
 	Rows        uint64 // of class tables
-	Single      uint64 // nodes with one instance over all locations
+	Single      uint64 // nodes with one instance in all locations
 	Columns     uint64
 	SharedBytes uint64 // the shared section
-	ClassBytes  uint64 // of it, class tables
+	ClassBytes  uint64 // class tables, in the shared section
 	ColumnBytes uint64 // the blobs
-	RawBytes    uint64 // the unshared graph: a record per instance, plain values
-	StoredBytes uint64 // the shared graph: a record per node, columns as they are
+	RawBytes    uint64 // the unshared graph: a record for each instance, plain values
+	StoredBytes uint64 // the shared graph: a record for each node, columns as stored
 	Errors      graph.ErrorStats
 }
 
@@ -39,7 +38,7 @@ type Summary struct {
 	mult  []uint64
 }
 
-// NewSummary starts the statistics of s, whose section has the given size.
+// NewSummary begins the statistics of s, whose section has this many bytes.
 func NewSummary(s *graph.Shared, section int) *Summary {
 	m := &Summary{mult: make([]uint64, s.Nodes()+1)}
 	m.stats = Stats{Nodes: uint64(s.Nodes()), Tuples: uint64(s.Graph.Tuples.Len()), SharedBytes: uint64(section)}
@@ -70,8 +69,7 @@ func (m *Summary) Add(l *Location) {
 	}
 }
 
-// tableSizes returns the number of rows in all class tables, and their bytes in
-// memory: a record per row with its gaps and children.
+// tableSizes returns the number of rows in all class tables, and their bytes in memory: a record for each row with its gaps and children.
 func tableSizes(s *graph.Shared) (rows, size uint64) {
 	if s.Classes == nil {
 		return 0, 0

@@ -8,25 +8,24 @@ import (
 	"github.com/coppice-hpc/coppice/internal/column"
 )
 
-// columnSums keeps decoded blocks of a location's columns as running sums, up to cacheBytes.
+// columnSums caches decoded blocks of a location's columns as running sums, up to cacheBytes.
 type columnSums struct {
 	loc     *Location
-	columns []*runningSums // by column, nil if not asked for
+	columns []*runningSums // of each column; nil if not used yet
 	bytes   int
 }
 
-// runningSums are the sums of a column's prefixes.
+// runningSums are sums of prefixes of a column.
 type runningSums struct {
-	before []uint64   // of all values before a block, and of all
-	prefix [][]uint64 // by block: of its first 1, 2, ... values; nil if not decoded
+	before []uint64   // of all values before each block, and of all values
+	prefix [][]uint64 // of each block: of its first 1, 2, ... values; nil if not decoded
 }
 
-// cacheBytes is what decoded blocks take before all are dropped: 2*10^6 values.
+// cacheBytes is the most bytes of decoded blocks; then all are dropped: 2*10^6 values.
 const cacheBytes = 16 << 20
 
-// before returns the sum of the first i values of column c: from the heads,
-// and for a part of a block from that block. Columns that add up to more than
-// 64 bits are refused.
+// before returns the sum of the first i values of column c, from the heads and, for a part of a block, from that block. It fails if the sum
+// of a column exceeds 64 bits.
 func (x *columnSums) before(c int32, i uint64) (uint64, error) {
 	if i == 0 {
 		return 0, nil
@@ -100,8 +99,7 @@ func (x *columnSums) tooLarge(c int32) error {
 	return fmt.Errorf("call graph: location %d, column %d: a sum of more than 64 bits: %w", x.loc.p, c, graph.ErrLimit)
 }
 
-// decode decodes a block and compares it with its head, which the sums of
-// whole blocks come from.
+// decode decodes a block and compares it with its head, from which the sums of whole blocks come.
 func (x *columnSums) decode(c int32, k *runningSums, b int) ([]uint64, error) {
 	if x.bytes > cacheBytes {
 		for _, o := range x.columns {

@@ -8,41 +8,38 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Pixel is the region that took most of a pixel's time, the one with the lowest
-// reference of several.
+// Pixel is the region with the most time in a pixel, of several the one with the lowest reference.
 type Pixel struct {
-	Region uint32 // trace.Undefined: no call, or nothing recorded then
-	Ticks  uint64 // its time in the pixel
+	Region uint32 // trace.Undefined: no call, or nothing was recorded
+	Ticks  uint64 // time of the region in the pixel
 }
 
-// Timeline is a row of pixels; number i of w begins at Begin + i*(End-Begin)/w,
-// rounded down.
+// Timeline is a row of pixels. Pixel i of w begins at Begin + i*(End-Begin)/w, rounded down.
 type Timeline struct {
 	Begin, End trace.Time
 	Pixels     []Pixel
-	Bound      uint64 // how far the times between two pixels may be off, ticks: 0 if lossless
+	Bound      uint64 // ticks by which the times between two pixels may be wrong; 0 if lossless
 }
 
-// maxPixels bounds a timeline.
+// maxPixels is the most pixels of a timeline.
 const maxPixels = 1 << 24
 
-// painter fills the pixels from left to right.
+// painter computes the pixels from left to right.
 type painter struct {
 	g      *ledger
 	c      *Cursor
 	out    Timeline
 	w      uint64
-	i      uint64     // pixel in progress
-	now    trace.Time // all before is painted
-	end    trace.Time // of the pixel
-	ticks  []uint64   // by state, of the pixel
-	before []uint64   // by state, before now; if known
+	i      uint64     // current pixel
+	now    trace.Time // everything before is painted
+	end    trace.Time // of the current pixel
+	ticks  []uint64   // of each state, in the current pixel
+	before []uint64   // of each state, before now; if known
 	known  bool
 }
 
-// Timeline returns the regions with most exclusive time in each of w pixels.
-// Pixels of many events are differences of sums as in Interval, narrow ones are
-// read: O(w * (nodes + columns)), and less for few events.
+// Timeline returns the region with most exclusive time in each of w pixels. Pixels with many events are differences of sums as in Interval;
+// others are read: O(w * (nodes + columns)), less if there are few events.
 func (x *Index) Timeline(begin, end trace.Time, w int) (Timeline, error) {
 	if begin > end || w < 1 || w > maxPixels {
 		return Timeline{}, fmt.Errorf("call graph: timeline of %d pixels from %d to %d: %w", w, begin, end, ErrRange)
@@ -79,7 +76,7 @@ func (p *painter) border(i uint64) trace.Time {
 	return p.out.Begin + trace.Time(q)
 }
 
-// finish ends the pixel in progress.
+// finish completes the current pixel.
 func (p *painter) finish() {
 	best, none := Pixel{Region: trace.Undefined}, uint64(0)
 	for s, ticks := range p.ticks {
@@ -103,7 +100,7 @@ func (p *painter) finish() {
 	}
 }
 
-// walk paints to the end of the pixel in progress, from event to event.
+// walk paints to the end of the current pixel, event by event.
 func (p *painter) walk() error {
 	p.known = false
 	for i := p.i; p.i == i; {
@@ -123,7 +120,7 @@ func (p *painter) walk() error {
 	return nil
 }
 
-// paint gives the time up to t to a state, in as many pixels as it lies in.
+// paint gives the time up to t to a state, in all pixels that it covers.
 func (p *painter) paint(s int32, t trace.Time, recorded bool) {
 	for p.i < p.w && t >= p.end {
 		if recorded {
@@ -139,8 +136,7 @@ func (p *painter) paint(s int32, t trace.Time, recorded bool) {
 	}
 }
 
-// jump paints to the end of the pixel in progress by sums. The cursor is
-// after the last event before now, or just after now.
+// jump paints to the end of the current pixel by sums. The cursor must be after the last event before now, or just after now.
 func (p *painter) jump() error {
 	var err error
 	if !p.known {
@@ -171,8 +167,7 @@ func (p *painter) jump() error {
 	return nil
 }
 
-// at returns what lies before now, of which the cursor's last event is not
-// after.
+// at returns the ticks by state before now. The cursor's last event must not be after now.
 func (p *painter) at(dst []uint64) ([]uint64, error) {
 	dst, s, err := p.g.before(p.c, dst)
 	if err == nil && p.c.next > 0 && p.c.next < p.g.x.loc.view.Events && p.now > p.c.time {
@@ -181,7 +176,7 @@ func (p *painter) at(dst []uint64) ([]uint64, error) {
 	return dst, err
 }
 
-// timelineBound returns how far times up to t may be off in total.
+// timelineBound returns how far times up to t may be wrong in total.
 func (x *Index) timelineBound(t trace.Time) uint64 {
 	d := x.loc.Deviation()
 	if d.Lossless() {

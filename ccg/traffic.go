@@ -16,42 +16,40 @@ type Direction uint8
 // Directions.
 const (
 	Sent       Direction = iota // from the location to the partner
-	Received                    // from the partner; MPI_Irecv counts when it completes
-	Collective                  // an operation of all members of a communicator; those on files and windows have no bytes
+	Received                    // from the partner; messages of MPI_Irecv when they complete
+	Collective                  // an operation of all members of a communicator; operations on files and windows have no bytes
 )
 
-// Channel is what a location exchanged with one partner on one communicator
-// under one tag, or all its collective operations on a communicator, its files and its windows.
+// Channel is what a location exchanged with one partner on one communicator with one tag, or its collectives on a communicator and on the
+// communicator's files and windows.
 type Channel struct {
 	Direction Direction
-	Process   uint32 // partner; trace.UnknownProcess: a rank that the definitions do not have; trace.Undefined of collectives
+	Process   uint32 // partner; trace.UnknownProcess: a rank that is not defined; trace.Undefined for collectives
 	Comm      uint32
 	Tag       uint32 // trace.Undefined of collectives
 	Count     uint64
 	Bytes     uint64 // of collectives: sent
 	BytesIn   uint64 // of collectives: received
-	Others    uint64 // of Count: collectives on files and windows, for which OTF2 has no numbers
+	Others    uint64 // of Count: collectives on files and windows, for which OTF2 has no operation numbers
 }
 
-// RegionBytes is what was sent and received in the outermost MPI calls of a
-// region; trace.Undefined: outside of MPI calls.
+// RegionBytes is what was sent and received in the outermost MPI calls of a region; trace.Undefined: outside of MPI calls.
 type RegionBytes struct {
 	Region uint32
 	Bytes  uint64
 }
 
-// Traffic is the messages and collectives of one location.
+// Traffic has the messages and collectives of one location.
 type Traffic struct {
 	Channels []Channel     // ascending by direction, process, communicator, tag
 	Regions  []RegionBytes // ascending by region
 }
 
-// Traffic returns the location's messages and collectives: rows of the message
-// matrix. Values are exact in lossy graphs too, and cancelled sends count.
+// Traffic returns the location's messages and collectives: rows of the message matrix. Values are exact even in lossy graphs. Cancelled
+// sends count.
 //
-// Counts come from multiplicities and bytes from the heads of columns, O(nodes),
-// wherever all values of a column belong to one channel and one region. The rest
-// is read in one walk that visits the nodes with such values only.
+// Counts come from multiplicities. Bytes come from the heads of columns if all values of a column belong to one channel and one region:
+// O(nodes). Others are read in one walk that enters only nodes with such values.
 func (l *Location) Traffic() (*Traffic, error) {
 	t := traffic{l: l, channels: map[channelKey]*Channel{}, regions: map[uint32]uint64{}, columns: make([]trafficColumn, len(l.cols))}
 	t.findOuter()
@@ -69,27 +67,27 @@ func (l *Location) Traffic() (*Traffic, error) {
 	return t.result(), nil
 }
 
-// channelKey tells channels apart.
+// channelKey identifies a channel.
 type channelKey struct {
 	direction          Direction
 	process, comm, tag uint32
 }
 
-// trafficColumn is what is known of a column of byte counts before it is read.
+// trafficColumn describes a column of byte counts before it is read.
 type trafficColumn struct {
-	channel *Channel // nil: no byte counts
+	channel *Channel // nil: not byte counts
 	outer   int32    // state of the outermost MPI call around its slots
 	in      bool     // bytes received in collectives
 	mixed   bool     // slots of several channels or regions
 }
 
-// traffic is a computation of Traffic in progress.
+// traffic computes a Traffic.
 type traffic struct {
 	l        *Location
 	channels map[channelKey]*Channel
 	regions  map[uint32]uint64
 	outer    *stateMap  // by the outermost MPI call
-	events   []*Channel // by node: channel of an Event that has one
+	events   []*Channel // of each node: channel of an Event that has one
 	columns  []trafficColumn
 	over     bool // a sum exceeds 64 bits
 }
@@ -105,8 +103,7 @@ func (t *traffic) findOuter() {
 	}).assign(v)
 }
 
-// findChannels finds the channel of each Event and what each column of byte
-// counts holds.
+// findChannels finds the channel of each Event, and what each column of byte counts has.
 func (t *traffic) findChannels() {
 	v := t.l.view
 	pls := graph.NewPlaces(v.Defs)
@@ -118,11 +115,11 @@ func (t *traffic) findChannels() {
 			continue
 		}
 		key, ok := t.channelOf(pls, h, v.Tuples.At(v.Nodes.Tuple(id)))
-		if !ok || h.Kind == trace.RmaCollectiveEnd && t.outer.node[id] == 0 { // on a window outside of MPI calls: nobody's
+		if !ok || h.Kind == trace.RmaCollectiveEnd && t.outer.node[id] == 0 { // on a window outside of MPI calls: of no channel
 			continue
 		}
 		c := t.count(key, v.Mult[id])
-		if h.Kind == trace.RmaCollectiveEnd { // it moves no bytes of its own
+		if h.Kind == trace.RmaCollectiveEnd { // it transfers no bytes itself
 			c.Others += v.Mult[id]
 			continue
 		}
@@ -140,7 +137,7 @@ func (t *traffic) findChannels() {
 	}
 }
 
-// count adds so many to a channel.
+// count adds n to a channel.
 func (t *traffic) count(key channelKey, n uint64) *Channel {
 	c := t.channels[key]
 	if c == nil {
@@ -151,8 +148,8 @@ func (t *traffic) count(key channelKey, n uint64) *Channel {
 	return c
 }
 
-// findFiles counts the collective operations on files: calls of theirs with a record that names a file which several processes have open
-// together, of the first such one.
+// findFiles counts collective operations on files: calls with a record of a file that several processes have open together. The first such
+// record decides the communicator.
 func (t *traffic) findFiles() {
 	v := t.l.view
 	comms := map[uint32]uint32{} // by handle
@@ -164,7 +161,7 @@ func (t *traffic) findFiles() {
 	if len(comms) == 0 {
 		return
 	}
-	first := make([]uint32, v.Nodes.Len()+1) // by node: communicator of the first such record, and 1 more
+	first := make([]uint32, v.Nodes.Len()+1) // of each node: communicator of the first such record, + 1
 	for id := uint32(1); id <= v.Root; id++ {
 		h := v.ShapeOf(id)
 		if h.Class == graph.ClassEvent {
@@ -189,8 +186,8 @@ func (t *traffic) findFiles() {
 	}
 }
 
-// byteSlots returns the first slot of an Event's byte counts and their number:
-// they are the first values of all records with a channel.
+// byteSlots returns the first slot of an Event's byte counts, and how many there are. They are the first values of all records with a
+// channel.
 func (t *traffic) byteSlots(id uint32) (first, n uint32) {
 	v := t.l.view
 	first, _ = v.ValueSlots(v.ShapeOf(id), id, graph.StepEvent)
@@ -200,7 +197,7 @@ func (t *traffic) byteSlots(id uint32) (first, n uint32) {
 	return first, 1
 }
 
-// channelOf returns the channel of an Event, false if it has none.
+// channelOf returns the channel of an Event; false if it has none.
 func (t *traffic) channelOf(pls *graph.Places, h *graph.Shape, w []uint64) (channelKey, bool) {
 	k := channelKey{process: trace.Undefined, tag: trace.Undefined}
 	switch h.Kind {
@@ -227,7 +224,7 @@ func (t *traffic) channelOf(pls *graph.Places, h *graph.Shape, w []uint64) (chan
 	return k, true
 }
 
-// partner returns the process that a message tuple names.
+// partner returns the process that a message tuple refers to.
 func (t *traffic) partner(pls *graph.Places, h *graph.Shape, w []uint64) uint32 {
 	r := &graph.Recipes[h.Kind]
 	comm := uint32(w[r.HardAt(r.Comm)])
@@ -274,7 +271,7 @@ func (t *traffic) walk() error {
 		return nil
 	}
 	r := t.l.readInside(wanted)
-	outer, inside := int32(0), 0 // state of the outermost MPI call, and how many are open from it on
+	outer, inside := int32(0), 0 // state of the outermost MPI call, and how many calls are open in it
 	for {
 		switch st, id, _ := r.Next(); st {
 		case graph.StepEnd:
@@ -317,7 +314,7 @@ func (t *traffic) wanted() []bool {
 	return wanted
 }
 
-// read takes the next values of an Event from the columns that are read.
+// read reads the next values of an Event from mixed columns.
 func (t *traffic) read(id uint32, outer int32, cursors []column.Cursor) {
 	first, n := t.byteSlots(id)
 	for i := range n {
@@ -327,7 +324,7 @@ func (t *traffic) read(id uint32, outer int32, cursors []column.Cursor) {
 	}
 }
 
-// result sorts what was found.
+// result sorts the results.
 func (t *traffic) result() *Traffic {
 	r := &Traffic{Channels: make([]Channel, 0, len(t.channels)), Regions: make([]RegionBytes, 0, len(t.regions))}
 	for _, c := range t.channels {

@@ -6,19 +6,18 @@ import (
 	"slices"
 )
 
-// ClassTable holds the classes of a structure node: the distinct rows of gaps
-// and of its children's classes that its instances have, over all locations.
+// ClassTable has the classes of a structure node: the distinct rows of gaps and children's classes that its instances have, over all
+// locations.
 //
-// Position i of a row is child i; of a Repeat of at most Fan iterations it is
-// iteration i, and a longer Repeat, whose iterations are all alike, has position
-// 0 alone. The tail gap of a Call is the last position of gaps. Gaps before
-// artificial children, and classes of Events, do not exist and are 0.
+// Position i of a row is child i. For a Repeat of at most Fan iterations it is iteration i; a longer Repeat, whose iterations are all
+// equal, has only position 0. The tail gap of a Call is the last position of gaps. Gaps before artificial children, and classes of Events,
+// do not exist and are 0.
 type ClassTable struct {
 	Rows       int
 	GapsPerRow int
 	KidsPerRow int
-	Gaps       []uint64 // ticks, row after row
-	Kids       []uint32 // rows of the children's tables, likewise
+	Gaps       []uint64 // ticks, row by row
+	Kids       []uint32 // rows of the children's tables, row by row
 }
 
 // Row returns the gaps and the children's rows of row n.
@@ -26,7 +25,7 @@ func (t *ClassTable) Row(n int) ([]uint64, []uint32) {
 	return t.Gaps[n*t.GapsPerRow : (n+1)*t.GapsPerRow], t.Kids[n*t.KidsPerRow : (n+1)*t.KidsPerRow]
 }
 
-// gap returns the gap before child i in a row, kid the class of that child. A Repeat of equal iterations has one position.
+// gap returns the gap before child i in a row; kid returns the class of that child.
 func (t *ClassTable) gap(row uint32, i uint64) uint64 {
 	return t.Gaps[int(row)*t.GapsPerRow+InRow(i, t.GapsPerRow)]
 }
@@ -35,7 +34,7 @@ func (t *ClassTable) kid(row uint32, i uint64) uint32 {
 	return t.Kids[int(row)*t.KidsPerRow+InRow(i, t.KidsPerRow)]
 }
 
-// InRow returns the position in a row of a width that child i has: a Repeat of equal iterations has one.
+// InRow returns the position of child i in a row with this many positions: 0 if all iterations of a Repeat share one.
 func InRow(i uint64, width int) int {
 	if i >= uint64(width) {
 		return 0
@@ -43,17 +42,17 @@ func InRow(i uint64, width int) int {
 	return int(i)
 }
 
-// Classes are the class tables of a graph's nodes. Rows are numbered from 0 in
-// each table, by first appearance over the locations in ascending P.
+// Classes are the class tables of a graph's nodes. The rows of each table are numbered from 0, by first appearance over the locations in
+// ascending P.
 type Classes struct {
-	Tables []*ClassTable // by node id; nil in column mode, and of Events
-	Rows   []classRow    // in the order of the index
-	index  index         // of numbers in rows, + 1
+	Tables []*ClassTable // of each node id; nil in column mode, and for Events
+	Rows   []classRow    // by number in the index
+	index  index         // of indexes in Rows, + 1
 }
 
 type classRow struct{ Node, Row uint32 }
 
-// positions returns how many children a row of a node has.
+// positions returns the number of children in a row of a node.
 func (s *Store) positions(id uint32, fan int) int {
 	if s.Kind(id) != KindRepeat {
 		return len(s.Words(id))
@@ -64,14 +63,14 @@ func (s *Store) positions(id uint32, fan int) int {
 	return 1
 }
 
-// NewClasses returns empty tables for the nodes whose mode is true.
+// NewClasses returns empty tables for the nodes with mode true.
 func NewClasses(g *Graph, fan int, mode []bool) *Classes {
 	c := &Classes{Tables: make([]*ClassTable, g.Nodes.Len()+1)}
 	c.make(g, fan, mode, 1, uint32(len(c.Tables)))
 	return c
 }
 
-// make makes the tables of the nodes from first to before end.
+// make makes the tables of nodes first to end-1.
 func (c *Classes) make(g *Graph, fan int, mode []bool, first, end uint32) {
 	for id := first; id < end; id++ {
 		if !mode[id] {
@@ -86,7 +85,7 @@ func (c *Classes) make(g *Graph, fan int, mode []bool, first, end uint32) {
 	}
 }
 
-// hashRow is multilinear like hashNode; the gaps' upper halves are folded in.
+// hashRow is a multilinear hash like hashNode; the upper halves of gaps are folded in.
 func hashRow(id uint32, gaps []uint64, kids []uint32) uint64 {
 	h := uint64(id) * Factors[0]
 	for i, g := range gaps {
@@ -98,7 +97,7 @@ func hashRow(id uint32, gaps []uint64, kids []uint32) uint64 {
 	return Mix(h)
 }
 
-// lookUp returns 1 + a row's number in c.rows, 0 if there is none.
+// lookUp returns 1 + the index of a row in c.Rows, 0 if there is none.
 func (c *Classes) lookUp(h uint64, id uint32, gaps []uint64, kids []uint32) uint32 {
 	return c.index.find(h, func(n uint32) bool {
 		r := c.Rows[n-1]
@@ -110,7 +109,7 @@ func (c *Classes) lookUp(h uint64, id uint32, gaps []uint64, kids []uint32) uint
 	})
 }
 
-// Find returns the row with the given content, false if there is none.
+// Find returns the row with this content, false if there is none.
 func (c *Classes) Find(id uint32, gaps []uint64, kids []uint32) (uint32, bool) {
 	n := c.lookUp(hashRow(id, gaps, kids), id, gaps, kids)
 	if n == 0 {
@@ -119,7 +118,7 @@ func (c *Classes) Find(id uint32, gaps []uint64, kids []uint32) (uint32, bool) {
 	return c.Rows[n-1].Row, true
 }
 
-// Intern returns the row with the given content, made if there is none.
+// Intern returns the row with this content. It makes one if there is none.
 func (c *Classes) Intern(id uint32, gaps []uint64, kids []uint32) (uint32, error) {
 	h := hashRow(id, gaps, kids)
 	if n := c.lookUp(h, id, gaps, kids); n != 0 {
@@ -132,16 +131,16 @@ func (c *Classes) Intern(id uint32, gaps []uint64, kids []uint32) (uint32, error
 	return row, err
 }
 
-// number makes a row findable.
+// number adds a row to the index.
 func (c *Classes) number(h uint64, r classRow) {
 	c.Rows = append(c.Rows, r)
 	c.index.put(h, uint32(len(c.Rows)))
 }
 
-// maxRows bounds the rows of a graph: their numbers, and 1 more, are 32 bits.
+// maxRows is the most rows of a graph: their numbers + 1 must fit 32 bits.
 const maxRows = math.MaxInt32 - 1
 
-// append adds a row that is not looked up.
+// append adds a row without adding it to the index.
 func (c *Classes) append(id uint32, gaps []uint64, kids []uint32) (uint32, error) {
 	t := c.Tables[id]
 	if t.Rows >= maxRows || len(c.Rows) >= maxRows {
@@ -152,8 +151,8 @@ func (c *Classes) append(id uint32, gaps []uint64, kids []uint32) (uint32, error
 	return uint32(t.Rows - 1), nil
 }
 
-// Reindex makes rows findable that were appended without an index; it returns a
-// row that repeats another one's content, or node 0 if there is none.
+// Reindex adds rows to the index that were appended without it. It returns a row with the same content as another one; node 0: there is
+// none.
 func (c *Classes) Reindex() (duplicate classRow) {
 	c.index.reset()
 	c.Rows = c.Rows[:0]
@@ -173,10 +172,9 @@ func (c *Classes) Reindex() (duplicate classRow) {
 	return classRow{}
 }
 
-// Class tables travel and are stored as parts, for nodes in ascending id: a head
-// part for up to partSize nodes, then row parts until their rows are there. A
-// row part carries pieces, runs of rows of one node. Pieces of at least ownColumn
-// rows have a column per position, the rows of all others go to two columns.
+// Class tables are sent and stored as parts, for nodes in ascending id: a head part for up to partSize nodes, then row parts until their
+// rows are complete. A row part has pieces, each a run of rows of one node. Pieces of at least OwnColumn rows have a column for each
+// position; the rows of all others share two columns.
 const (
 	partModes = 3
 	partRows  = 4
@@ -189,7 +187,7 @@ type RowShape struct {
 	node []uint32 // their children
 }
 
-// Of finds the positions of node id; rows gives the number of rows of a child.
+// Of computes the positions of node id; rows returns the number of rows of a child.
 func (r *RowShape) Of(g *Graph, fan int, id uint32, rows func(uint32) int) {
 	r.Gaps, r.Kids, r.node = r.Gaps[:0], r.Kids[:0], r.node[:0]
 	children := g.Nodes.Children(id)
@@ -211,7 +209,7 @@ func (r *RowShape) Of(g *Graph, fan int, id uint32, rows func(uint32) int) {
 	}
 }
 
-// words returns the values of a row.
+// words returns the number of values in a row.
 func (r *RowShape) words() int { return len(r.Gaps) + len(r.Kids) }
 
 // classEncoder writes the parts of class tables.
@@ -222,12 +220,12 @@ type classEncoder struct {
 	fan   int
 	shape RowShape
 
-	pieces, gaps, kids []uint64 // of the part in progress
-	own                []byte   // its columns per position
+	pieces, gaps, kids []uint64 // of the current part
+	own                []byte   // its columns by position
 	words              int
 }
 
-// NewClassEncoder returns an encoder of class tables, squeezed or for segments that are read once.
+// NewClassEncoder returns an encoder of class tables: squeezed, or faster for segments that are read once.
 func NewClassEncoder(g *Graph, c *Classes, fan int, squeezed bool) *classEncoder {
 	return &classEncoder{partEncoder: NewPartEncoder(squeezed), g: g, c: c, fan: fan}
 }
@@ -259,7 +257,7 @@ func (e *classEncoder) Each(yield func(part []byte) bool) {
 	}
 }
 
-// modes returns the head part of the nodes from first to before end.
+// modes returns the head part of nodes first to end-1.
 func (e *classEncoder) modes(first, end uint32) []byte {
 	modes, rows := e.cols[0][:0], e.cols[1][:0]
 	for id := first; id < end; id++ {
@@ -279,7 +277,7 @@ func (e *classEncoder) modes(first, end uint32) []byte {
 	return e.frame(nil)
 }
 
-// piece adds rows of t from row on and returns the row after them.
+// piece adds rows of t, from row on, and returns the row after them.
 func (e *classEncoder) piece(t *ClassTable, row int) int {
 	n := min(t.Rows-row, partSize/max(e.shape.words(), 1)+1)
 	e.pieces = append(e.pieces, uint64(n))
@@ -308,7 +306,7 @@ func (e *classEncoder) piece(t *ClassTable, row int) int {
 	return end
 }
 
-// position collects one position of rows.
+// position collects the values of one position.
 func (e *classEncoder) position(row, end int, value func(row int) uint64) []uint64 {
 	v := e.cols[2][:0]
 	for ; row < end; row++ {
@@ -318,9 +316,9 @@ func (e *classEncoder) position(row, end int, value func(row int) uint64) []uint
 	return v
 }
 
-// flush returns the row part in progress.
+// flush returns the current row part.
 func (e *classEncoder) flush() []byte {
-	e.Buf = []byte{partRows} // not over own
+	e.Buf = []byte{partRows} // a new buffer, because own is part of the old one
 	e.Column(e.pieces)
 	e.Column(e.gaps)
 	e.Column(e.kids)
@@ -334,11 +332,11 @@ type ClassDecoder struct {
 	*PartDecoder
 	g     *Graph
 	fan   int
-	mode  []bool   // by node, so far as known
-	rows  []uint32 // by node: its rows
-	known uint32   // nodes before this one have their mode
+	mode  []bool   // of each node, as far as known
+	rows  []uint32 // of each node: number of rows
+	known uint32   // nodes before this one have a known mode
 	node  uint32   // nodes before this one have all their rows
-	got   uint32   // rows of node that are there
+	got   uint32   // rows of node so far
 	shape RowShape
 	gaps  []uint64 // of a row
 	kids  []uint32
@@ -350,11 +348,10 @@ func NewClassDecoder(g *Graph, fan int) *ClassDecoder {
 	return &ClassDecoder{PartDecoder: NewPartDecoder(), g: g, fan: fan, mode: make([]bool, n), rows: make([]uint32, n), known: 1, node: 1}
 }
 
-// Done reports whether all is there.
+// Done reports whether all tables are complete.
 func (d *ClassDecoder) Done() bool { return int(d.node) > d.g.Nodes.Len() }
 
-// Add reads the part at the start of src, calls f for each of its rows, and
-// returns the bytes after it. The rows' slices are used again.
+// Add reads the part at the start of src, calls f for each of its rows, and returns the bytes after it. The slices that f gets are reused.
 func (d *ClassDecoder) Add(src []byte, f func(id uint32, gaps []uint64, kids []uint32) error) (rest []byte, err error) {
 	k, r, rest, err := d.unit(src)
 	if err != nil {
@@ -413,7 +410,7 @@ func (d *ClassDecoder) modes(r *Reader) error {
 	return nil
 }
 
-// skip goes on to the next node whose rows are not all there.
+// skip moves to the next node that lacks rows.
 func (d *ClassDecoder) skip() {
 	for ; d.node < d.known && d.got == d.rows[d.node]; d.node++ {
 		d.got = 0
@@ -460,7 +457,7 @@ func (d *ClassDecoder) pieces(r *Reader, f func(id uint32, gaps []uint64, kids [
 	return nil
 }
 
-// begin makes room for a row of the current node.
+// begin prepares a row of the current node.
 func (d *ClassDecoder) begin() {
 	d.shape.Of(d.g, d.fan, d.node, func(c uint32) int { return int(d.rows[c]) })
 	n := d.g.Nodes.positions(d.node, d.fan)
@@ -471,7 +468,7 @@ func (d *ClassDecoder) begin() {
 	d.gaps = append(d.gaps[:0], make([]uint64, n)...)
 }
 
-// kid checks and sets the row of a child.
+// kid checks and sets the class of a child.
 func (d *ClassDecoder) kid(i int, row uint64) error {
 	if row >= uint64(d.rows[d.shape.node[i]]) {
 		return fmt.Errorf("node %d: row %d of child %d, which has %d: %w", d.node, row, d.shape.node[i], d.rows[d.shape.node[i]], ErrCorrupt)
@@ -480,7 +477,7 @@ func (d *ClassDecoder) kid(i int, row uint64) error {
 	return nil
 }
 
-// each calls f for n rows, of which gap and kid tell the values by position.
+// each calls f for n rows; gap and kid return their values by position.
 func (d *ClassDecoder) each(n int, f func(id uint32, gaps []uint64, kids []uint32) error, gap, kid func(j, row int) uint64) error {
 	for row := range n {
 		for j, at := range d.shape.Gaps {
@@ -498,7 +495,7 @@ func (d *ClassDecoder) each(n int, f func(id uint32, gaps []uint64, kids []uint3
 	return nil
 }
 
-// large reads a piece with a column per position.
+// large reads a piece with a column for each position.
 func (d *ClassDecoder) large(r *Reader, n int, f func(id uint32, gaps []uint64, kids []uint32) error) error {
 	words := d.shape.words()
 	if n > partSize/max(words, 1)+1 {
@@ -519,8 +516,7 @@ func (d *ClassDecoder) large(r *Reader, n int, f func(id uint32, gaps []uint64, 
 		func(j, row int) uint64 { return all[(len(d.shape.Gaps)+j)*n+row] })
 }
 
-// AppendClasses appends all tables of a shared graph; all nodes are in column
-// mode if c is nil.
+// AppendClasses appends all tables of a shared graph. If c is nil all nodes are in column mode.
 func AppendClasses(dst []byte, g *Graph, c *Classes, fan int) []byte {
 	if c == nil {
 		c = NewClasses(g, fan, make([]bool, g.Nodes.Len()+1))
@@ -531,8 +527,7 @@ func AppendClasses(dst []byte, g *Graph, c *Classes, fan int) []byte {
 	return dst
 }
 
-// ReadClasses reads what appendClasses wrote, unless its rows take more than limit
-// bytes of memory; it returns the bytes after it.
+// ReadClasses reads what AppendClasses wrote, and returns the bytes after it. It fails if the rows need more than limit bytes of memory.
 func ReadClasses(src []byte, g *Graph, fan int, limit uint64) (*Classes, []byte, error) {
 	d := NewClassDecoder(g, fan)
 	defer d.Close()
@@ -557,7 +552,7 @@ func ReadClasses(src []byte, g *Graph, fan int, limit uint64) (*Classes, []byte,
 	return c, src, nil
 }
 
-// Spread passes the counts of a node's rows on to its children's.
+// Spread adds the counts of a node's rows to those of its children's rows.
 func (v *View) Spread(id uint32, t *ClassTable, counts [][]uint64) {
 	children := v.Nodes.Children(id)
 	times := v.Iterations(id, t)
@@ -567,7 +562,7 @@ func (v *View) Spread(id uint32, t *ClassTable, counts [][]uint64) {
 		}
 		for i, kid := range t.Kids[row*t.KidsPerRow : (row+1)*t.KidsPerRow] {
 			if to := counts[children[min(i, len(children)-1)]]; to != nil {
-				to[kid] += m * times // at most the instances of the child
+				to[kid] += m * times // at most the number of instances of the child
 			}
 		}
 	}

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// SetRoot sets the class of the root, 0 for none, and checks that a node with
-// classes has one.
+// SetRoot sets the class of the root (0: none), and checks that every node with classes has a row.
 func (v *View) SetRoot(row uint64) error {
 	var rows int
 	if v.Tables != nil {
@@ -26,7 +25,7 @@ func (v *View) SetRoot(row uint64) error {
 	return nil
 }
 
-// Cut copies what root reaches into a graph of its own, ids ascending.
+// Cut copies what root reaches to a graph of its own, with ascending ids.
 func (s *Shared) Cut(root uint32, size int) (*View, error) {
 	from := s.Graph.Nodes
 	local := make([]uint32, root+1) // shared id -> number in the copy
@@ -61,8 +60,7 @@ func (s *Shared) Cut(root uint32, size int) (*View, error) {
 			return nil, err
 		}
 	}
-	// 1 024 values take 4 bytes at least; artificial children have no gap, and
-	// the gaps of classes are not in the blob
+	// 1 024 values take at least 4 bytes. Artificial children have no gap, and gaps of classes are not in the blob.
 	limit := 256*uint64(size) + uint64(len(g.Nodes.Pool)+g.Nodes.Len())
 	return NewView(g, s.Defs, s.Classes, uint32(len(ids)), order, slices.Insert(ids, 0, 0), limit)
 }

@@ -10,13 +10,11 @@ import (
 	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
-// Deviation bounds how far stored gaps may be from the true ones. The zero value
-// is lossless.
+// Deviation bounds the difference between stored and true gaps. The zero value is lossless.
 //
-// A gap of v ticks is stored as v' with |v - v'| <= A(v), where A(v) is the
-// larger of Abs and v*Num/Den, rounded down. With TimeStamps the times
-// themselves are bounded too: none is late, and none is early by Abs or more.
-// docs/graph.md says what that means for sums of gaps.
+// A gap of v ticks is stored as v' with |v - v'| <= A(v), where A(v) is the larger of Abs and v*Num/Den, rounded down. With TimeStamps the
+// times themselves are bounded too: no stored time is later than the true one, nor earlier by Abs or more. docs/graph.md says what that
+// means for sums of gaps.
 type Deviation struct {
 	Abs        uint64 // ticks
 	Num, Den   uint64 // relative part, Num < Den; 0, 0 if there is none
@@ -26,7 +24,7 @@ type Deviation struct {
 // Lossless reports whether every gap is exact.
 func (d Deviation) Lossless() bool { return d.Abs == 0 && d.Num == 0 }
 
-// Check returns an error that wraps ErrDeviation if d makes no sense.
+// Check returns an error that wraps ErrDeviation if d is not valid.
 func (d Deviation) Check() error {
 	switch {
 	case d.Num > 0 && d.Num >= d.Den:
@@ -37,11 +35,10 @@ func (d Deviation) Check() error {
 	return nil
 }
 
-// Farthest bounds every deviation, ticks: sums of times are below 2^63, in truth and as stored. Two bounds add up without a carry.
+// Farthest is the largest deviation in ticks: sums of times, true and stored, are below 2^63. The sum of two bounds fits 64 bits.
 const Farthest = 1<<63 - 1
 
-// Bound returns A(v), ticks: how far the stored value of a gap of v ticks may be
-// from v.
+// Bound returns A(v) in ticks: the most by which the stored value of a gap of v ticks may differ from v.
 func (d Deviation) Bound(v uint64) uint64 { return max(d.Abs, d.Share(v, d.Den)) }
 
 // Share returns v*Num/den, rounded down, at most 2^64-1.
@@ -53,9 +50,8 @@ func (d Deviation) Share(v, den uint64) uint64 {
 	return q
 }
 
-// StoredBound returns the guaranteed deviation, ticks, of a sum of n gaps: stored
-// as the given ticks, it is in truth at most so far from it. From |v - v'| <= r*v
-// follows |v - v'| <= v' * r/(1-r), and there is Abs for each gap. At most farthest.
+// StoredBound returns how far a sum of n gaps, stored as this many ticks, may be from the true sum, at most Farthest. It follows from |v -
+// v'| <= r*v that |v - v'| <= v' * r/(1-r); Abs is added for each gap.
 func (d Deviation) StoredBound(n, ticks uint64) uint64 {
 	hi, all := bits.Mul64(n, d.Abs)
 	if hi != 0 {
@@ -64,9 +60,8 @@ func (d Deviation) StoredBound(n, ticks uint64) uint64 {
 	return min(min(all, Farthest)+min(d.Share(ticks, d.Den-d.Num), Farthest), Farthest)
 }
 
-// TimeBound returns the guaranteed deviation, ticks, of a span of n consecutive
-// gaps that is stored as the given ticks: of a call's duration, of the time between
-// two events of a location, or of a time, if the span begins with the location.
+// TimeBound returns how far a span of n consecutive gaps, stored as this many ticks, may be from the true span. A span is a call's
+// duration, the time between two events of a location or, from the begin of the location, a time.
 func (d Deviation) TimeBound(n, ticks uint64) uint64 {
 	if d.TimeStamps {
 		return min(d.Abs-1, d.StoredBound(n, ticks))
@@ -74,7 +69,7 @@ func (d Deviation) TimeBound(n, ticks uint64) uint64 {
 	return d.StoredBound(n, ticks)
 }
 
-// Normal returns d with the fraction in lowest terms: equal bounds, equal bytes.
+// Normal returns d with the fraction in lowest terms, so that equal bounds have equal bytes.
 func (d Deviation) Normal() Deviation {
 	if d.Num == 0 {
 		d.Den = 0
@@ -88,7 +83,7 @@ func (d Deviation) Normal() Deviation {
 	return d
 }
 
-// Mode returns the mode byte of files.
+// Mode returns the mode byte in files.
 func (d Deviation) Mode() byte {
 	if d.Lossless() {
 		return modeLossless
@@ -96,7 +91,7 @@ func (d Deviation) Mode() byte {
 	return ModeLossy
 }
 
-// Append appends the bounds of mode 1; nothing in mode 0.
+// Append appends the bounds of a lossy graph; nothing if d is lossless.
 func (d Deviation) Append(dst []byte) []byte {
 	if d.Lossless() {
 		return dst
@@ -108,7 +103,7 @@ func (d Deviation) Append(dst []byte) []byte {
 	return append(dst, 0)
 }
 
-// Deviation takes what append appended.
+// Deviation reads what Append appended.
 func (r *Reader) Deviation(lossy bool) Deviation {
 	if !lossy {
 		return Deviation{}
@@ -123,7 +118,7 @@ func (r *Reader) Deviation(lossy bool) Deviation {
 	return d
 }
 
-// String returns a form that ParseDeviation reads, with any clock.
+// String returns d in a form that ParseDeviation reads with any clock.
 func (d Deviation) String() string {
 	d = d.Normal()
 	var parts []string
@@ -142,7 +137,7 @@ func (d Deviation) String() string {
 	return strings.Join(parts, ",")
 }
 
-// relative returns the fraction as a percentage if that takes few digits.
+// relative returns the fraction, as a percentage if that has few digits.
 func (d Deviation) relative() string {
 	scale := uint64(100)
 	for digits := range maxDecimals + 1 {
@@ -159,8 +154,7 @@ func (d Deviation) relative() string {
 	return fmt.Sprintf("%d/%d", d.Num, d.Den)
 }
 
-// ErrorStats says how far the stored times of a location are from the true ones,
-// in ticks, over all its events.
+// ErrorStats says how far the stored times of a location's events are from the true ones, in ticks.
 type ErrorStats struct {
 	Largest      uint64
 	SumHi, SumLo uint64 // sum of the absolute errors, 128 bits
@@ -175,13 +169,13 @@ func (s ErrorStats) Mean() uint64 {
 	return Total{s.SumHi, s.SumLo}.Mean(s.Count)
 }
 
-// Add joins the figures of another location.
+// Add adds the errors of another location.
 func (s *ErrorStats) Add(o ErrorStats) {
 	sum := Total{s.SumHi, s.SumLo}.Plus(Total{o.SumHi, o.SumLo})
 	*s = ErrorStats{max(s.Largest, o.Largest), sum.Hi, sum.Lo, s.Count + o.Count}
 }
 
-// Event counts the error of one event.
+// Event adds the error of one event.
 func (s *ErrorStats) Event(e uint64) {
 	s.Largest = max(s.Largest, e)
 	var carry uint64
@@ -190,12 +184,12 @@ func (s *ErrorStats) Event(e uint64) {
 	s.Count++
 }
 
-// Append appends the figures of a location, all but the count.
+// Append appends all fields except Count.
 func (s ErrorStats) Append(dst []byte) []byte {
 	return varint.Append(dst, s.Largest, s.SumHi, s.SumLo)
 }
 
-// ErrorStats takes what append appended, for a location with count events.
+// ErrorStats reads what Append appended, for a location with count events.
 func (r *Reader) ErrorStats(count uint64) ErrorStats {
 	s := ErrorStats{r.Next(), r.Next(), r.Next(), count}
 	if (Total{s.SumHi, s.SumLo}).Compare(Product(s.Largest, count)) > 0 {
@@ -204,7 +198,7 @@ func (r *Reader) ErrorStats(count uint64) ErrorStats {
 	return s
 }
 
-// maxDecimals is the number of digits after the point that bounds may have.
+// maxDecimals is the most digits after the point in a bound.
 const maxDecimals = 9
 
 // units of absolute bounds, per second.
@@ -213,10 +207,8 @@ var units = []struct {
 	perSecond uint64
 }{{"ns", 1e9}, {"us", 1e6}, {"µs", 1e6}, {"ms", 1e3}, {"s", 1}}
 
-// ParseDeviation reads bounds: "0" (lossless), "10%", "1us", "500ticks",
-// "10%,1us", "10%,1us,timestamps". A relative bound may also be a fraction, as
-// "1/3". Times are rounded down to ticks of a clock of the given resolution, 0 if it is not known.
-// Errors wrap ErrDeviation.
+// ParseDeviation parses bounds: "0" (lossless), "10%", "1us", "500ticks", "10%,1us", "10%,1us,timestamps". A relative bound may also be a
+// fraction such as "1/3". Times are rounded down to ticks of a clock with this resolution, 0 if it is not known. Errors wrap ErrDeviation.
 func ParseDeviation(s string, ticksPerSecond uint64) (Deviation, error) {
 	var d Deviation
 	var relative, absolute bool
@@ -249,7 +241,7 @@ func ParseDeviation(s string, ticksPerSecond uint64) (Deviation, error) {
 	return d.Normal(), nil
 }
 
-// parseRelative reads "2.5%" or "1/40".
+// parseRelative parses "2.5%" or "1/40".
 func parseRelative(s string) (num, den uint64, err error) {
 	if a, b, ok := strings.Cut(s, "/"); ok {
 		var errA, errB error
@@ -268,7 +260,7 @@ func parseRelative(s string) (num, den uint64, err error) {
 	return num, 100 * den, err
 }
 
-// parseAbsolute reads "1.5us" or "500ticks".
+// parseAbsolute parses "1.5us" or "500ticks".
 func parseAbsolute(s string, ticksPerSecond uint64) (uint64, error) {
 	if number, ok := strings.CutSuffix(s, "ticks"); ok {
 		n, err := strconv.ParseUint(number, 10, 64)
@@ -298,7 +290,7 @@ func parseAbsolute(s string, ticksPerSecond uint64) (uint64, error) {
 	return 0, fmt.Errorf("neither a percentage (10%%) nor a time (1us; ns, us, ms, s, ticks) nor timestamps: %w", ErrDeviation)
 }
 
-// parseDecimal reads digits with at most maxDecimals after a point, as n/den.
+// parseDecimal parses digits with at most maxDecimals after the point, as n/den.
 func parseDecimal(s string) (n, den uint64, err error) {
 	whole, fraction, point := strings.Cut(s, ".")
 	den = 1

@@ -1,11 +1,10 @@
-// Package graph is the stored form of Complete Call Graphs: nodes and the tuples that say what they are, class tables, which
-// column a gap or value lies in, walks through all of it, and its bytes. Package build makes graphs, package ccg reads locations
-// and answers questions.
+// Package graph is the stored form of Complete Call Graphs: nodes and their tuples, class tables, the columns of gaps and values, walks
+// over all of them, and their bytes. Package build makes graphs; package ccg reads locations and answers queries.
 //
 // # Model
 //
-// An instance is an occurrence in the unfolded tree of a location, a node the
-// stored record that equal instances share. Nodes have one of five kinds:
+// An instance is an occurrence in the unfolded tree of a location. A node is the stored record that equal instances share. Nodes have one
+// of five kinds:
 //
 //	Call    a call with its children in order; tuple: region or calling context,
 //	        attribute lists of enter and leave, "cut" if it never left
@@ -15,27 +14,23 @@
 //	Group   a run of at most B children, bounds the fan-out; invisible
 //	Repeat  a body and how often it follows itself; invisible
 //
-// A field of a record is hard (part of the tuple), or a value slot (a column of
-// values next to the structure); trace.Kind.Info tells which. Times are gaps: the
-// ticks since the event before. Each gap has a slot in the structure: before a
-// child, or the tail of a call, so that a slot's gaps are exclusive time of one
-// region. Building is lossless: an expansion gives the events back exactly.
+// A field of a record is either hard (part of the tuple) or a value slot (stored in a column); trace.Kind.Info says which. Times are stored
+// as gaps: the ticks since the previous event. Each gap has a slot in the structure, before a child or at the tail of a call, so all gaps
+// of a slot are exclusive time of one region. A lossless graph expands to exactly the same events.
 //
 // # Timing
 //
-// The gaps of a lossless graph are columns of each location, all of them. A lossy
-// graph has a second layer: a node whose instances have few different gaps below
-// them has a class table, shared by all locations like the structure. Its rows
-// are the distinct lists of gaps and of classes of children; above it there are
-// row numbers in place of gaps. Package build says which nodes have one.
+// In a lossless graph all gaps are in columns of their location. A lossy graph has a second layer: a node whose instances have few
+// different gaps below them has a class table, which all locations share. Its rows are the distinct lists of gaps and children's classes;
+// the node above has row numbers instead of gaps. Package build says which nodes have one.
 //
 // # Names
 //
 //	Shared    the structure of all locations: Graph, class tables, encodings of partners, options
 //	Graph     nodes (Store), tuples (Tuples), and the Shape of each tuple
 //	View      the part that one location uses: multiplicities of nodes, columns of slots
-//	Walker    the instances below a node in order of execution or backwards; a Program is the same, flat
-//	Classes   a Table for each node with classes
+//	Walker    iterates over the instances below a node, forwards or backwards; a Program is the same as flat code
+//	Classes   a ClassTable for each node with classes
 //
 // # Invariants
 //
@@ -49,18 +44,17 @@
 //   - Rows of a class table are distinct, and numbered by first appearance over
 //     the locations in ascending P.
 //
-// ccg.Check tests them all. No function here recurses.
+// ccg.Check checks all of them. No function here is recursive.
 //
 // # Layout
 //
-// docs/format/ccg.md describes the shared section, which is one for all locations, and the blob of each; the words of a tuple
-// are in shape.go too.
+// docs/format/ccg.md describes the shared section and the blob of each location; shape.go has the words of a tuple.
 //
 // # Memory
 //
-// A Graph holds 12 bytes per node, 4 per child, and 11 to 22 per node of index once nodes are looked up, a View 24 bytes per
-// node and 4 per slot, 32 and 8 if lossy. What is read from a file takes at most 256 MiB per part, and of the shared section 16 KiB
-// per byte or 1 GiB, for nodes and for rows of classes each.
+// A Graph holds 12 bytes for each node, 4 for each child, and 11 to 22 for each node in its index, once nodes are looked up. A View holds
+// 24 bytes for each node and 4 for each slot, 32 and 8 if lossy. What is read from a file takes at most 256 MiB for each part. The nodes
+// and the rows of the shared section each take at most 16 KiB for each of its bytes, or 1 GiB if that is more.
 //
 // # Concurrency
 //

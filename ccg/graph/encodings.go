@@ -17,19 +17,19 @@ func SortedKeys[V any](m map[PartnerKey]V) []PartnerKey {
 	})
 }
 
-// AppendKey appends a key, which Reader.Key takes.
+// AppendKey appends a key. Reader.Key reads it.
 func AppendKey(dst []byte, k PartnerKey) []byte {
 	dst = append(dst, byte(k.Kind))
 	dst = binary.AppendUvarint(dst, uint64(k.Region))
 	return binary.AppendUvarint(dst, uint64(k.Comm))
 }
 
-// Encodings tells how partner ranks are written into tuples.
+// Encodings says how partner ranks are written into tuples.
 type Encodings struct {
-	Chosen map[PartnerKey]Encoding // relative where there is none
+	Chosen map[PartnerKey]Encoding // keys that are missing use Relative
 }
 
-// AppendBinary appends the encodings that are not relative, ascending by key.
+// AppendBinary appends the encodings other than Relative, by ascending key.
 func (e *Encodings) AppendBinary(dst []byte) ([]byte, error) { return e.append(dst), nil }
 
 func (e *Encodings) append(dst []byte) []byte {
@@ -41,7 +41,7 @@ func (e *Encodings) append(dst []byte) []byte {
 	return dst
 }
 
-// OpenEncodings reads what AppendBinary wrote.
+// OpenEncodings reads what AppendBinary appended.
 func OpenEncodings(src []byte) (*Encodings, error) {
 	r := Read(src)
 	e := r.encodings()
@@ -68,17 +68,17 @@ func (r *Reader) encodings() *Encodings {
 	return e
 }
 
-// Key takes what AppendKey appended.
+// Key reads what AppendKey appended.
 func (r *Reader) Key() PartnerKey {
 	return PartnerKey{trace.Kind(r.Byte()), r.Uint32(), r.Uint32()}
 }
 
-// Of returns how the partners of a record are written.
+// Of returns the encoding for a record's partner.
 func (e *Encodings) Of(h *Shape, comm uint32) Encoding {
 	return e.Chosen[PartnerKey{h.Kind, h.Ref, comm}]
 }
 
-// Relabel returns a tuple of a location with its partner written as chosen.
+// Relabel returns the tuple of a location with its partner written in the chosen encoding.
 func (e *Encodings) Relabel(pls *Places, h *Shape, w, scratch []uint64) ([]uint64, error) {
 	at, comm, window, ok := h.RankWord(w)
 	if !ok {
@@ -98,7 +98,7 @@ func (e *Encodings) Relabel(pls *Places, h *Shape, w, scratch []uint64) ([]uint6
 	return w, nil
 }
 
-// PartnerKey is what partner encodings are chosen for.
+// PartnerKey identifies the records for which one encoding is chosen.
 type PartnerKey struct {
 	Kind   trace.Kind
 	Region uint32

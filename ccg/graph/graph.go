@@ -9,7 +9,7 @@ import (
 type Graph struct {
 	Nodes  *Store
 	Tuples *Tuples
-	Shapes []Shape // by tuple
+	Shapes []Shape // of each tuple
 }
 
 // NewGraph returns an empty graph.
@@ -17,7 +17,7 @@ func NewGraph() Graph {
 	return Graph{Nodes: NewStore(), Tuples: NewTuples()}
 }
 
-// Memory returns about what the graph takes in bytes.
+// Memory returns the approximate bytes that the graph takes.
 func (g *Graph) Memory() uint64 {
 	const shape = 72
 	return g.Nodes.Memory() + g.Tuples.Memory() + shape*uint64(cap(g.Shapes))
@@ -40,8 +40,7 @@ func (g *Graph) AddTuple(w []uint64) (uint32, error) {
 	return n, nil
 }
 
-// CheckNode tests what can be known of a node when it is read: its tuple fits
-// its kind, its children come before it, there are at most fan.
+// CheckNode checks a node when it is read: its tuple fits its kind, its children precede it, and it has at most fan.
 func (g *Graph) CheckNode(id, meta uint32, words []uint32, fan int) error {
 	k, t := Kind(meta>>KindShift), meta&TupleMask
 	if k == 0 || k >= kindEnd || int(t) >= len(g.Shapes) {
@@ -78,7 +77,7 @@ func (g *Graph) CheckNode(id, meta uint32, words []uint32, fan int) error {
 	return nil
 }
 
-// PostOrder calls leave for the nodes that root reaches and that are not seen yet: each once, children first.
+// PostOrder calls leave for the nodes that root reaches and that are not in seen yet, once each, children first.
 func (s *Store) PostOrder(root uint32, seen []bool, leave func(id uint32) error) error {
 	type visit struct{ id, next uint32 } // next child
 	stack := []visit{{id: root}}
@@ -105,8 +104,8 @@ func (s *Store) PostOrder(root uint32, seen []bool, leave func(id uint32) error)
 	return nil
 }
 
-// Canonical copies what root reaches into a new graph, numbered in post-order
-// of first visit; tuples are numbered by first use. root gets the last id.
+// Canonical copies what root reaches to a new graph. Nodes are numbered in post-order of first visit, tuples by first use; root has the
+// last id.
 func Canonical(s *Store, t *Tuples, root uint32) (Graph, error) {
 	g := NewGraph()
 	g.Nodes.Meta, g.Nodes.Off = slices.Grow(g.Nodes.Meta, s.Len()), slices.Grow(g.Nodes.Off, s.Len())
@@ -133,8 +132,8 @@ func Canonical(s *Store, t *Tuples, root uint32) (Graph, error) {
 	return g, err
 }
 
-// RankWord returns where an Event's tuple has a rank and its communicator or
-// window; false where it has none, or writes it plain.
+// RankWord returns the place of the rank in an Event's tuple, and its communicator or window. ok is false if the tuple has no rank or has
+// it unencoded.
 func (h *Shape) RankWord(w []uint64) (at int, comm uint32, window, ok bool) {
 	if h.Class != ClassEvent {
 		return 0, 0, false, false
@@ -147,10 +146,9 @@ func (h *Shape) RankWord(w []uint64) (at int, comm uint32, window, ok bool) {
 	return at, uint32(w[r.HardAt(r.Comm)]), r.Window, w[at]&1 == 0
 }
 
-// MarkEvery is the number of events between two marks. Mark k is the time of
-// event k*markEvery less that of the mark before; mark 0, the first event's
-// time, is not stored. Marks lead from times to event numbers and back by binary
-// search and a walk of less than markEvery events.
+// MarkEvery is the number of events between two marks. Mark k is the time of event k*MarkEvery less that of the previous mark. Mark 0, the
+// time of the first event, is not stored. Times are converted to event numbers and back by a binary search of marks and a walk of less than
+// MarkEvery events.
 const MarkEvery = 1024
 
 // MarkCount returns the number of marks of a location.

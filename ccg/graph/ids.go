@@ -2,28 +2,28 @@ package graph
 
 import "github.com/coppice-hpc/coppice/trace"
 
-// Ids of operations in flight are kept as differences and distances: writers
-// count them upwards for ever, and then no two iterations would be equal.
+// Ids of operations in progress are stored as differences and distances. Writers count them up, so otherwise no two iterations would be
+// equal.
 
 const (
-	nearPost = 15   // largest difference of a posting that is hard
+	nearPost = 15   // largest difference of a post that is hard
 	nearUse  = 4095 // largest distance of another record that is hard
-	nearScan = 12   // postings looked at before the hash
-	ringSize = 4096 // postings remembered
+	nearScan = 12   // posts that are examined before the hash is used
+	ringSize = 4096 // posts that are remembered
 )
 
-// postings are the latest ids posted in one family (MPI requests, RMA, I/O).
+// postings are the latest ids that were posted in one family (MPI requests, RMA, I/O).
 type postings struct {
-	*latest        // nil before the first posting
-	n       uint64 // postings so far
+	*latest        // nil before the first post
+	n       uint64 // number of posts
 	last    uint64 // the id posted last
 }
 
-// latest are the postings remembered.
+// latest has the posts that are remembered.
 type latest struct {
-	ring [ringSize]uint64 // id of posting n, at n % ringSize
-	prev [ringSize]uint64 // 1 + number of the posting before with the same hash, 0 if none
-	head [ringSize]uint64 // by hash: 1 + number of the newest posting
+	ring [ringSize]uint64 // id of post n, at n % ringSize
+	prev [ringSize]uint64 // 1 + number of the previous post with the same hash, 0 if none
+	head [ringSize]uint64 // of each hash: 1 + number of the newest post
 }
 
 func (p *postings) reset() {
@@ -35,7 +35,7 @@ func (p *postings) reset() {
 
 func hashID(id uint64) uint64 { return id * 0x9E3779B97F4A7C15 >> 52 }
 
-// post records an id and returns its tuple word; the id is a value if far.
+// post records an id and returns its tuple word. If far, the id is a value.
 func (p *postings) post(id uint64) (word uint64, far bool) {
 	d := id - p.last
 	p.Record(id)
@@ -56,7 +56,7 @@ func (p *postings) Record(id uint64) {
 	p.last = id
 }
 
-// use returns the tuple word of a record that refers to id.
+// use returns the tuple word of a record that refers to id. If far, the id is a value.
 func (p *postings) use(id uint64) (word uint64, far bool) {
 	if p.n == 0 {
 		return 1, true
@@ -74,10 +74,10 @@ func (p *postings) use(id uint64) (word uint64, far bool) {
 	return 1, true
 }
 
-// Posted is the inverse of post for a near id.
+// Posted returns the id for the word of a near post.
 func (p *postings) Posted(word uint64) uint64 { return p.last + word>>1 }
 
-// Used is the inverse of use for a near id; false if nothing was posted there.
+// Used returns the id for the word of a near use; false if there is no such post.
 func (p *postings) Used(word uint64) (uint64, bool) {
 	d := word >> 1
 	if d > nearUse || d >= p.n {
@@ -86,14 +86,13 @@ func (p *postings) Used(word uint64) (uint64, bool) {
 	return p.ring[(p.n-1-d)%ringSize], true
 }
 
-// History is what the fields of a record may refer to: ids posted and the last
-// values of metrics. Building and expanding keep the same one.
+// History is what fields of a record may refer to: posted ids and the last values of metrics. Building and expanding maintain the same one.
 type History struct {
 	Families [3]postings // MPI, RMA, I/O
 	Counters counters
 }
 
-// Reset forgets all of a location.
+// Reset prepares for another location.
 func (h *History) Reset() {
 	for i := range h.Families {
 		h.Families[i].reset()
@@ -102,13 +101,12 @@ func (h *History) Reset() {
 	h.Counters.Vals = nil
 }
 
-// Family returns the family of an id field, and whether it posts.
+// Family returns the family of an id field, and whether the field posts.
 func Family(p trace.Place) (f int, posts bool) {
 	return int(p-trace.PostMpi) / 2, (p-trace.PostMpi)%2 == 0
 }
 
-// Identifier returns the tuple word of an id in flight; the id is a value if
-// far.
+// Identifier returns the tuple word of an id. If far, the id is a value.
 func (h *History) Identifier(p trace.Place, id uint64) (word uint64, far bool) {
 	if f, posts := Family(p); posts {
 		return h.Families[f].post(id)
@@ -117,11 +115,11 @@ func (h *History) Identifier(p trace.Place, id uint64) (word uint64, far bool) {
 	}
 }
 
-// counters keep the last value of each metric of a location.
+// counters have the last values of each metric of a location.
 type counters struct {
 	modes map[uint32][]uint8 // metric class or instance -> mode of each member
 	last  map[uint32][]uint64
-	ref   uint32 // the last one used
+	ref   uint32 // metric used last
 	mode  []uint8
 	Vals  []uint64
 }
@@ -179,7 +177,7 @@ func (c *counters) Use(ref uint32, n int) {
 	c.ref, c.mode, c.Vals = ref, c.modes[ref], v
 }
 
-// Transform says how value i, of type t, of the current metric is kept.
+// Transform returns how value i (of type t) of the current metric is stored.
 func (c *counters) Transform(i int, t trace.ValueType) transform {
 	mode := uint8(modeUnknown)
 	if i < len(c.mode) {
@@ -196,12 +194,12 @@ func (c *counters) Transform(i int, t trace.ValueType) transform {
 	return plain
 }
 
-// transform is an invertible mapping that makes a value small.
+// transform is an invertible mapping that makes values small.
 type transform uint8
 
 const (
 	plain     transform = iota
 	ZigZag              // two's complement
-	Increment           // signed difference to the last value
-	XorLast             // bits that differ from the last value: floating point
+	Increment           // signed difference from the last value
+	XorLast             // bits that differ from the last value: for floating point
 )

@@ -1,10 +1,10 @@
 package graph
 
-// Keyed keeps values by key, in the order in which the keys came, and finds them by the index. The caller gives the hash of a
-// key, which counts with its lower half.
+// Keyed stores values by key, in the order in which keys were added, with a hash index. The caller computes the hash of a key; its lower
+// half is used.
 type Keyed[K comparable, V any] struct {
 	List  []Pair[K, V]
-	index index // of places in list, + 1
+	index index // of places in List, + 1
 }
 
 // Pair is a key with its value.
@@ -13,7 +13,7 @@ type Pair[K comparable, V any] struct {
 	Val V
 }
 
-// Find returns the place of a key in list: a new one, with a zero value, if there is none.
+// Find returns the place of a key in List. It adds the key with a zero value if there is none.
 func (t *Keyed[K, V]) Find(h uint64, k K) (place int, added bool) {
 	if n := t.index.find(h, func(n uint32) bool { return t.List[n-1].Key == k }); n != 0 {
 		return int(n) - 1, false

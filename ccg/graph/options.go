@@ -2,8 +2,7 @@ package graph
 
 import "encoding/binary"
 
-// Options are the parameters of the structure; they decide the bytes. Zero
-// values mean the defaults.
+// Options are the parameters of the structure, which determine its bytes. Zero values mean the defaults.
 type Options struct {
 	Fold int // K, longest loop body that is folded, in list entries (256); below 0: none
 	Fan  int // B, most children of a node (16)
@@ -19,7 +18,7 @@ const (
 	maxFan      = 128
 )
 
-// Normal replaces what is not set or out of bounds. What it returns stays as it is when it is taken for options again.
+// Normal replaces missing values and those out of bounds. It does not change its own results.
 func (o Options) Normal() Options {
 	if o.Fold == 0 {
 		o.Fold = DefaultFold
@@ -30,14 +29,14 @@ func (o Options) Normal() Options {
 	return Options{Fold: min(max(o.Fold, -1), maxFold), Fan: min(max(o.Fan, 2), maxFan), Deviation: o.Deviation.Normal()}
 }
 
-// Append appends fan, fold and the bounds of a lossy graph.
+// Append appends fan, fold and, for a lossy graph, the bounds.
 func (o Options) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(o.Fan))
 	dst = binary.AppendUvarint(dst, uint64(max(o.Fold, 0)))
 	return o.Deviation.Append(dst)
 }
 
-// Options takes what append appended.
+// Options reads what Append appended.
 func (r *Reader) Options(lossy bool) Options {
 	fan, fold := r.Next(), r.Next()
 	d := r.Deviation(lossy)

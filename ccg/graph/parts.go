@@ -9,15 +9,14 @@ import (
 	"github.com/coppice-hpc/coppice/internal/column"
 )
 
-// A part carries a run of tuples or of nodes; the children of its nodes are in
-// it or in earlier parts.
+// A part has a run of tuples or of nodes. The children of its nodes are in the part or in earlier ones.
 const (
 	PartTuples = 1
 	partNodes  = 2
 
-	partSize  = 1 << 16 // nodes, or words of tuples, in one part at most
-	maxPart   = 1 << 28 // bytes of a part, refused above
-	minFolded = 2       // a Repeat has two instances of its body at least
+	partSize  = 1 << 16 // most nodes, or words of tuples, in a part
+	maxPart   = 1 << 28 // most bytes of a part
+	minFolded = 2       // a Repeat has at least two instances of its body
 )
 
 var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -31,8 +30,7 @@ type partEncoder struct {
 	col     []byte
 }
 
-// NewPartEncoder returns an encoder with the second stage or, for segments that
-// are read once, without it.
+// NewPartEncoder returns an encoder: squeezed (with a second stage), or faster for segments that are read once.
 func NewPartEncoder(squeezed bool) *partEncoder {
 	p := &partEncoder{}
 	if squeezed {
@@ -41,14 +39,14 @@ func NewPartEncoder(squeezed bool) *partEncoder {
 	return p
 }
 
-// Column appends v as a column with its length in front.
+// Column appends v as a column, preceded by its length in bytes.
 func (p *partEncoder) Column(v []uint64) {
 	p.col = p.enc.Append(p.col[:0], v)
 	p.Buf = binary.AppendUvarint(p.Buf, uint64(len(p.col)))
 	p.Buf = append(p.Buf, p.col...)
 }
 
-// frame appends the part in buf to dst: squeezed, with its check sum.
+// frame appends the part in Buf to dst: squeezed, with its checksum.
 func (p *partEncoder) frame(dst []byte) []byte {
 	start := len(dst)
 	if p.squeeze != nil {
@@ -59,8 +57,7 @@ func (p *partEncoder) frame(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], Castagnoli))
 }
 
-// tuples appends the part of tuples from number first on, and returns the
-// number after its last one.
+// tuples appends a part with the tuples from number first on. It returns the number after its last one.
 func (p *partEncoder) tuples(dst []byte, t *Tuples, first int) ([]byte, int) {
 	lengths, words := p.cols[0][:0], p.cols[1][:0]
 	n := first
@@ -77,8 +74,7 @@ func (p *partEncoder) tuples(dst []byte, t *Tuples, first int) ([]byte, int) {
 	return p.frame(dst), n
 }
 
-// nodes appends the part of nodes from id first on, and returns the id after
-// its last one.
+// nodes appends a part with the nodes from id first on. It returns the id after its last one.
 func (p *partEncoder) nodes(dst []byte, s *Store, first uint32) ([]byte, uint32) {
 	metas, sizes, steps, counts := p.cols[0][:0], p.cols[1][:0], p.cols[2][:0], p.cols[3][:0]
 	id := first
@@ -105,7 +101,7 @@ func (p *partEncoder) nodes(dst []byte, s *Store, first uint32) ([]byte, uint32)
 	return p.frame(dst), id
 }
 
-// EachPart yields all tuples and nodes of a graph. A part is valid until the next one.
+// EachPart yields parts with all tuples and nodes of a graph. A part is only valid until the next one.
 func EachPart(g *Graph, squeezed bool) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		p := NewPartEncoder(squeezed)
@@ -123,7 +119,7 @@ func EachPart(g *Graph, squeezed bool) iter.Seq[[]byte] {
 	}
 }
 
-// Messages puts parts together to messages of about limit bytes.
+// Messages joins parts to messages of about limit bytes.
 func Messages(limit int, parts iter.Seq[[]byte]) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		var msg []byte
@@ -147,15 +143,15 @@ type PartDecoder struct {
 	cols      [4][]uint64
 }
 
-// NewPartDecoder returns a decoder, to be closed.
+// NewPartDecoder returns a decoder, which must be closed.
 func NewPartDecoder() *PartDecoder {
 	return &PartDecoder{unsqueeze: column.NewUnsqueezer(maxPart)}
 }
 
-// Close gives back what the decoder holds.
+// Close frees the memory of the decoder.
 func (p *PartDecoder) Close() { p.unsqueeze.Close() }
 
-// Column reads a column with its length in front, of limit values at most.
+// Column reads a column, preceded by its length, of at most limit values.
 func (p *PartDecoder) Column(r *Reader, dst []uint64, limit uint64) ([]uint64, error) {
 	c, err := column.Parse(r.Block())
 	if r.Failed() || err != nil {
@@ -176,8 +172,8 @@ func (p *PartDecoder) Column(r *Reader, dst []uint64, limit uint64) ([]uint64, e
 	return dst, nil
 }
 
-// unit takes the frame off the part at the start of src: it returns the part's
-// kind, what follows that, and the bytes after the part.
+// unit reads the frame of the part at the start of src. It returns the part's kind, a Reader of the rest of the part, and the bytes after
+// it.
 func (p *PartDecoder) unit(src []byte) (kind byte, r Reader, rest []byte, err error) {
 	unit, rest, err := p.unsqueeze.Read(src)
 	if err != nil {
@@ -236,8 +232,8 @@ func (p *PartDecoder) EachTuple(f func(w []uint64) error) error {
 	return nil
 }
 
-// EachNode calls f for each node of a part, with ids from first on. Its words
-// hold ids of the sender, children below the node's own.
+// EachNode calls f for each node of a part, with ids from first on. Its words have ids of the sender; those of children are less than the
+// node's own.
 func (p *PartDecoder) EachNode(first uint32, f func(id, meta uint32, words []uint32) error) error {
 	sizes, steps, counts := p.cols[1], p.cols[2], p.cols[3]
 	var words []uint32

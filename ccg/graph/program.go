@@ -2,16 +2,16 @@ package graph
 
 import "fmt"
 
-// Program says what happens on the way through a location, in flat steps, so that a walk need not look at nodes: which column
-// the next gap or value belongs to, or whatever else its user numbers. The code of a node is what an instance does after the gap
-// and values of its begin; short code of children is in that of their parents.
+// Program is flat code for a walk through a location, which then does not have to read nodes: its steps are numbers that the user chooses,
+// such as the column of the next gap or value. The code of a node is what an instance does after the gap and values of its begin. Short
+// code of a node is repeated in that of its parents.
 //
-// Memory: 4 bytes per step, 12 per node; inlineSteps per child at most.
+// Memory: 4 bytes for each step, 12 for each node; at most inlineSteps for each child.
 type Program struct {
-	code  []uint32 // runs: their number of steps, the steps, the node whose code follows (of a Repeat count times), 0 at the end of the code
-	start []uint32 // by node: its code is code[start[id]:start[id+1]]
-	ops   []uint8  // by node: steps and calls of its code, manyOps at most
-	run   int      // where the run in progress begins, of compile
+	code  []uint32 // runs: number of steps; the steps; the node whose code follows (of a Repeat count times), or 0 at the end of the code
+	start []uint32 // of each node: its code is code[start[id]:start[id+1]]
+	ops   []uint8  // of each node: steps and calls of its code, at most manyOps
+	run   int      // for Compile: where the current run begins
 	stack []codeFrame
 	nodes *Store
 }
@@ -19,16 +19,16 @@ type Program struct {
 // maxArg is the largest number of a step.
 const maxArg = 1<<31 - 1
 
-// inlineSteps is the longest code that is repeated in a node's parents, inlineFrom
-// the instances that a parent must have to be worth it.
+// inlineSteps is the longest code that is repeated in a node's parents; inlineFrom is the least number of instances of a parent for which
+// it is.
 const (
 	inlineSteps = 16
 	inlineFrom  = 4
 	manyOps     = inlineSteps + 1
 )
 
-// Compile makes the program of a location whose nodes are all in column mode; steps returns those of a node: to enter it at a
-// slot of its parent, and to leave it.
+// Compile makes the program of a location whose nodes are all in column mode. steps returns the steps of a node: for entering it at a slot
+// of its parent, or for leaving it.
 func (p *Program) Compile(v *View, steps func(id, slot uint32, st Step) []int32) error {
 	s := v.Nodes
 	if s.Len() >= maxArg || len(v.Cols) >= maxArg {
@@ -95,27 +95,27 @@ func (p *Program) inline(id uint32) {
 	}
 }
 
-// inlined says whether the code of a child is in that of its parent.
+// inlined reports whether the code of a child is in that of its parent.
 func (p *Program) inlined(v *View, id, parent uint32) bool {
 	n := p.ops[id]
 	return n == 0 || v.Nodes.Kind(id) != KindRepeat && (n <= 2 || n <= inlineSteps && v.Mult[parent] >= inlineFrom)
 }
 
-// codeFrame is code in progress.
+// codeFrame is code that is being executed.
 type codeFrame struct {
 	at, begin uint32
-	left      uint64 // times to do it again
+	left      uint64 // further repetitions
 }
 
-// Init goes to the begin of a location.
+// Init moves to the begin of a location.
 func (p *Program) Init(v *View) {
 	p.stack = p.stack[:0]
 	p.call(v.Root)
 }
 
-// call puts the code of a node on the stack.
+// call pushes the code of a node.
 func (p *Program) call(id uint32) {
-	p.stack = GrowOne(p.stack) // fields are set one by one, see push
+	p.stack = GrowOne(p.stack) // fields are set one by one, see Walker.Push
 	f := &p.stack[len(p.stack)-1]
 	f.at, f.begin, f.left = p.start[id], p.start[id], 0
 	if p.nodes.Kind(id) == KindRepeat {
@@ -123,7 +123,7 @@ func (p *Program) call(id uint32) {
 	}
 }
 
-// Next returns the steps that come next, some at least; none at the end.
+// Next returns the next steps, at least one; none at the end.
 func (p *Program) Next() []uint32 {
 	for len(p.stack) > 0 {
 		f := &p.stack[len(p.stack)-1]
@@ -146,15 +146,14 @@ func (p *Program) Next() []uint32 {
 	return nil
 }
 
-// Resume goes to where a cursor is, and returns the steps that come next there. The program must be one of gaps: a step an
-// event.
+// Resume moves to the position of a cursor and returns the steps that follow. The program must have one step for each event.
 func (p *Program) Resume(v *View, stack []Level) []uint32 {
 	p.stack = p.stack[:0]
 	p.call(v.Root)
-	passed := uint32(0) // steps and calls, of the code in progress
+	passed := uint32(0) // steps and calls in the current code
 	for i := range stack {
 		r, f, innermost := &stack[i], &p.stack[len(p.stack)-1], i+1 == len(stack)
-		n := r.At // children, the one in progress included
+		n := r.At // children, including the open one
 		if r.Kind == KindRepeat {
 			if f.left -= r.At; !innermost {
 				f.left++
@@ -187,7 +186,7 @@ func (p *Program) Resume(v *View, stack []Level) []uint32 {
 	return p.Next()[rest:]
 }
 
-// skip goes past steps and calls of a frame, up to the begin of a run; it returns the steps that are left.
+// skip skips steps and calls of a frame, up to the begin of a run. It returns how many are left to skip there.
 func (p *Program) skip(f *codeFrame, n uint32) uint32 {
 	for n > p.code[f.at] {
 		n -= p.code[f.at] + 1

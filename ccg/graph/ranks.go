@@ -9,20 +9,19 @@ import (
 type Encoding uint8
 
 const (
-	Relative  Encoding = iota // partner - own, zig-zag
+	Relative  Encoding = iota // partner - own, zigzag
 	modulo                    // (partner - own) mod size
 	Exclusive                 // partner xor own
 	Absolute                  // partner
 	NumEncodings
 )
 
-// place is where a process is in a communicator.
+// place is the position of a process in a communicator.
 type place struct {
-	own, size uint32 // size 0: the process is not a member, or nothing is known
+	own, size uint32 // size 0: the process is not a member, or not known
 }
 
-// Encode writes rank partner of a communicator of pl.size ranks; what is not
-// inside it is written plain.
+// Encode encodes rank partner of a communicator of pl.size ranks. Larger numbers are written unencoded.
 func (pl place) Encode(e Encoding, partner uint64) uint64 {
 	if partner >= uint64(pl.size) {
 		return partner<<1 | 1
@@ -39,7 +38,7 @@ func (pl place) Encode(e Encoding, partner uint64) uint64 {
 	return column.ZigZag(int64(p)-int64(own)) << 1
 }
 
-// Decode is the inverse of encode; false if no rank has that code.
+// Decode is the inverse of Encode. It returns false if no rank has that code.
 func (pl place) Decode(e Encoding, word uint64) (uint64, bool) {
 	code := word >> 1
 	if word&1 != 0 {
@@ -62,17 +61,17 @@ func (pl place) Decode(e Encoding, word uint64) (uint64, bool) {
 	return p, p < uint64(pl.size)
 }
 
-// Places finds the rank of one process in communicators, and remembers it.
+// Places returns the ranks of one process in communicators. It caches them.
 type Places struct {
 	defs    *trace.Definitions
 	Process uint32
-	comm    uint32 // the last one asked for
+	comm    uint32 // that was asked for last
 	window  bool
 	last    place
 	known   map[uint64]place
 }
 
-// NewPlaces returns the places of no location; see Of.
+// NewPlaces returns Places without a location; see Of.
 func NewPlaces(defs *trace.Definitions) *Places {
 	return &Places{defs: defs}
 }

@@ -2,9 +2,8 @@ package graph
 
 import "github.com/coppice-hpc/coppice/internal/varint"
 
-// Reader takes what graphs and tables consist of; files say what they append and
-// what it takes next to each other.
+// Reader reads what graphs and tables consist of. Functions that append something are next to the method that reads it.
 type Reader struct{ varint.Reader }
 
-// Read begins to read b.
+// Read returns a reader of b.
 func Read(b []byte) Reader { return Reader{varint.Read(b)} }

@@ -2,8 +2,7 @@ package graph
 
 import "github.com/coppice-hpc/coppice/trace"
 
-// Tuples are lists of words. Word 0 holds class, record kind and flags, word 1 a
-// reference:
+// Tuples are lists of words. Word 0 has class, record kind and flags, word 1 a reference:
 //
 //	class 0, Root, Group, Repeat: enclosing region
 //	class 1, Call: region or calling context | unwind distance (calling contexts)
@@ -12,23 +11,21 @@ import "github.com/coppice-hpc/coppice/trace"
 //	class 2, Event: enclosing region | hard fields in the record's order
 //	         | list (types, strings) | attributes and surplus
 //
-// Attributes are their number, then per attribute type<<32 | definition and, for
-// references, the value. Surplus is its length in bytes. Both are there only if
-// the flag is set. A rank is its code<<1, or the plain rank<<1 | 1 where the
-// communicator does not have it; an id is its difference or distance<<1, or 1
-// for "far": then the id is a value.
+// Attributes are their number, then for each attribute type<<32 | definition and, for references, the value. Surplus is its length in
+// bytes. Each is there only if its flag is set. A rank is its code<<1, or the unencoded rank<<1 | 1 if the communicator does not have it.
+// An id is its difference or distance<<1, or 1 for "far": then the id is a value.
 const (
 	ClassList  = 0
 	ClassCall  = 1
 	ClassEvent = 2
 
 	WordKind  = 8  // shift of the record kind in word 0
-	WordFlags = 16 // of the flags of the record, or of the enter
-	WordLeave = 24 // of the flags of the leave
+	WordFlags = 16 // flags of the record, or of the enter
+	WordLeave = 24 // flags of the leave
 	WordCut   = 1 << 32
 )
 
-// Lengths above these are refused in files: nothing writes them.
+// Files with more than these are refused, because none are written.
 const (
 	MaxAttributes = 1 << 20
 	MaxSurplus    = 1 << 30
@@ -36,18 +33,17 @@ const (
 
 const EventFlags = trace.HasAttributes | trace.HasSurplus | trace.Estimated
 
-// OtherContext is a flag of the leave of a calling context: it names another one than the enter, of the same region.
+// OtherContext is a flag of the leave of a calling context: it has another context than the enter, of the same region.
 const OtherContext = 1 << 3
 
-// recipe says how the fields of a record kind are taken apart. There is one for
-// each kind, made from trace.Kind.Info.
+// recipe says how the fields of a record kind are stored. There is one for each kind, made from trace.Kind.Info.
 type recipe struct {
 	Places []trace.Place
 	Signed []bool
 	refs   []trace.RefKind
 	List   trace.List
 	Rank   int // field with a rank, -1 if there is none
-	Comm   int // field with its communicator or window
+	Comm   int // field with the rank's communicator or window
 	Window bool
 	hard   int // words of the tuple before the list
 }
@@ -80,7 +76,7 @@ func newRecipes() (all [256]recipe) {
 	return all
 }
 
-// HardAt returns the word of field i in an event's tuple.
+// HardAt returns the index of the word of field i in an event's tuple.
 func (r *recipe) HardAt(i int) int {
 	w := 2
 	for _, p := range r.Places[:i] {
@@ -91,7 +87,7 @@ func (r *recipe) HardAt(i int) int {
 	return w
 }
 
-// Shape is what a tuple says about a node's streams.
+// Shape is the meaning of a tuple.
 type Shape struct {
 	Class  uint8
 	Kind   trace.Kind
@@ -102,15 +98,15 @@ type Shape struct {
 	Unwind uint32
 	Left   uint32 // calling context of the leave
 
-	Values       uint32 // value slots of the record, or of the enter
+	Values       uint32 // number of value slots of the record, or of the enter
 	LeaveValues  uint32
-	Payload      uint64 // words of the byte column, likewise
+	Payload      uint64 // words in the byte column, of the record or enter
 	LeavePayload uint64
-	EnterList    uint32 // word where the attributes of the enter begin; list or attributes of an Event
-	LeaveList    uint32 // word where those of the leave begin
+	EnterList    uint32 // word at which the attributes of the enter begin; for an Event its list or attributes
+	LeaveList    uint32 // word at which the attributes of the leave begin
 }
 
-// Region returns the region whose exclusive time the gaps of a node are.
+// Region returns the region whose exclusive time a node's gaps are.
 func (h *Shape) Region(defs *trace.Definitions) uint32 {
 	if h.Class == ClassCall && h.Kind == trace.CallingContextEnter {
 		r, _ := defs.ContextRegion(h.Ref)
@@ -124,7 +120,7 @@ func (h *Shape) IsSample() bool {
 	return h.Class == ClassEvent && h.Kind == trace.CallingContextSample
 }
 
-// parseShape validates a tuple and says what it means.
+// parseShape validates a tuple and returns its meaning.
 func parseShape(w []uint64) (Shape, bool) {
 	if len(w) < 2 || w[1] > trace.Undefined {
 		return Shape{}, false
@@ -195,7 +191,7 @@ func (h *Shape) parseEvent(w []uint64) bool {
 			h.Values++
 			continue
 		case trace.Rank:
-			// needs the place of its communicator, a 32-bit reference
+			// A place in its communicator is needed, whose reference has 32 bits.
 			if comm := w[r.HardAt(r.Comm)]; comm > trace.Undefined || rest[at]>>1 > 1<<33 {
 				return false
 			}
@@ -272,12 +268,12 @@ func AttributeIsHard(word uint64) bool {
 	return trace.ValueType(word>>32).Ref() != trace.RefNone
 }
 
-// Leaves says whether a record is a leave that closes nothing.
+// Leaves reports whether a record is a leave that ends no call.
 func (h *Shape) Leaves() bool {
 	return h.Kind == trace.Leave || h.Kind == trace.CallingContextLeave
 }
 
-// TailWord returns where attributes and surplus of an Event begin.
+// TailWord returns the index of the word at which attributes and surplus of an Event begin.
 func (h *Shape) TailWord(w []uint64) uint32 {
 	switch Recipes[h.Kind].List {
 	case trace.MetricList, trace.StringList:

@@ -32,7 +32,7 @@ func (s *Shared) Nodes() int { return s.Graph.Nodes.Len() }
 // Options returns the options that the graph was built with.
 func (s *Shared) Options() Options { return s.Opt }
 
-// Encode returns the shared section of the package comment.
+// Encode returns the shared section, see docs/format/ccg.md.
 func (s *Shared) Encode() []byte {
 	dst := append([]byte(sharedMagic), FormatVersion, s.Opt.Deviation.Mode())
 	dst = s.Opt.Append(dst)
@@ -54,13 +54,11 @@ func AppendParts(dst []byte, g *Graph, squeezed bool) []byte {
 	return dst
 }
 
-// MemoryLimit is how many bytes of memory n bytes of parts may take: a hundred bytes
-// that somebody made up can be 32 MiB of nodes. Calls that differ in a counter alone
-// take 330 times their bytes.
+// MemoryLimit returns how many bytes of memory n bytes of parts may take: a hundred invented bytes could decode to 32 MiB of nodes. Calls
+// that differ only in a counter take 330 times their bytes.
 func MemoryLimit(n int) uint64 { return max(1<<30, uint64(n)<<14) }
 
-// ReadParts reads what appendParts wrote, unless it takes more than limit bytes of
-// memory; it returns the bytes after it.
+// ReadParts reads what AppendParts wrote, and returns the bytes after it. It fails if that needs more than limit bytes of memory.
 func ReadParts(src []byte, nTuples, nNodes uint64, fan int, limit uint64) (Graph, []byte, error) {
 	g := NewGraph()
 	dec := NewPartDecoder()
@@ -135,7 +133,7 @@ func OpenShared(defs *trace.Definitions, src []byte) (_ *Shared, err error) {
 	return s, nil
 }
 
-// Magic takes the four letters, version and mode.
+// Magic reads the four letters, version and mode.
 func (r *Reader) Magic(want string) (lossy bool, err error) {
 	if got := r.Bytes(uint64(len(want))); string(got) != want {
 		return false, fmt.Errorf("not a call graph: %w", ErrCorrupt)
@@ -147,7 +145,7 @@ func (r *Reader) Magic(want string) (lossy bool, err error) {
 	return mode == ModeLossy, nil
 }
 
-// BuildIndex makes nodes and classes findable.
+// BuildIndex makes the indexes for looking up nodes and classes.
 func (s *Shared) BuildIndex() {
 	s.indexed.Do(func() {
 		if s.Graph.Nodes.Len() > 0 && s.Graph.Nodes.index.used == 0 {

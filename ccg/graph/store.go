@@ -23,12 +23,11 @@ const (
 	maxTuples = 1 << KindShift
 )
 
-// Store holds nodes: ids 1..n, arrays of words, no pointers. Node 0 is unused.
+// Store has nodes with ids 1..n in arrays of words, without pointers. Node 0 is unused.
 type Store struct {
 	Meta []uint32 // kind<<28 | tuple
-	Off  []uint32 // words of node id: pool[off[id]:off[id+1]]
-	// pool holds the children; for a Repeat the body and its count in two words,
-	// lower first
+	Off  []uint32 // words of node id: Pool[Off[id]:Off[id+1]]
+	// Pool has the children; for a Repeat the body, and its count in two words, lower first.
 	Pool  []uint32
 	index index
 }
@@ -40,7 +39,7 @@ func NewStore() *Store {
 	return s
 }
 
-// Reset removes all nodes and keeps the memory.
+// Reset removes all nodes but keeps the memory.
 func (s *Store) Reset() {
 	s.Meta = append(s.Meta[:0], 0)
 	s.Off = append(s.Off[:0], 0, 0)
@@ -69,7 +68,7 @@ func (s *Store) Count(id uint32) uint64 {
 	return uint64(w[1]) | uint64(w[2])<<32
 }
 
-// append adds a node that is known to be new and not looked up.
+// append adds a node without looking it up. It must be new.
 func (s *Store) append(meta uint32, words []uint32) (uint32, error) {
 	if uint64(len(s.Pool))+uint64(len(words)) > math.MaxUint32 || uint64(len(s.Meta)) >= math.MaxUint32 {
 		return 0, ErrLimit
@@ -81,7 +80,7 @@ func (s *Store) append(meta uint32, words []uint32) (uint32, error) {
 	return id, nil
 }
 
-// Find returns the node with the given content, 0 if there is none.
+// Find returns the node with this content, 0 if there is none.
 func (s *Store) Find(meta uint32, words []uint32) uint32 {
 	return s.lookUp(hashNode(meta, words), meta, words)
 }
@@ -90,7 +89,7 @@ func (s *Store) lookUp(h uint64, meta uint32, words []uint32) uint32 {
 	return s.index.find(h, func(id uint32) bool { return s.Meta[id] == meta && slices.Equal(s.Words(id), words) })
 }
 
-// Intern returns the node with the given content, made if there is none.
+// Intern returns the node with this content. It makes one if there is none.
 func (s *Store) Intern(meta uint32, words []uint32) (uint32, error) {
 	h := hashNode(meta, words)
 	if id := s.lookUp(h, meta, words); id != 0 {
@@ -103,8 +102,8 @@ func (s *Store) Intern(meta uint32, words []uint32) (uint32, error) {
 	return id, err
 }
 
-// reindex builds the index of nodes that were appended without one; it returns
-// the id of a node that repeats another one's content, 0 if there is none.
+// reindex makes the index of nodes that were appended without one. It returns the id of a node with the same content as another one, 0 if
+// there is none.
 func (s *Store) reindex() (duplicate uint32) {
 	s.index.reset()
 	for id := uint32(1); int(id) < len(s.Meta); id++ {
@@ -117,13 +116,13 @@ func (s *Store) reindex() (duplicate uint32) {
 	return 0
 }
 
-// Memory returns the bytes held.
+// Memory returns the bytes of memory.
 func (s *Store) Memory() uint64 {
 	return 4*uint64(cap(s.Meta)+cap(s.Off)+cap(s.Pool)) + 8*uint64(cap(s.index.slots))
 }
 
-// Factors are odd multipliers, one per word of a hashed list: the products do
-// not wait for each other (multilinear hashing, Lemire and Kaser 2014).
+// Factors are odd multipliers, one for each word of a hashed list (multilinear hashing, Lemire and Kaser 2014): the products do not depend
+// on each other.
 var Factors = newFactors()
 
 func newFactors() (f [256]uint64) {
@@ -137,7 +136,7 @@ func newFactors() (f [256]uint64) {
 	return f
 }
 
-// Mix brings the upper bits of a sum of products down.
+// Mix spreads the upper bits of a sum of products to the lower ones.
 func Mix(h uint64) uint64 {
 	h = (h ^ h>>32) * 0xD6E8FEB86659FD93
 	return h ^ h>>32
@@ -151,9 +150,8 @@ func hashNode(meta uint32, words []uint32) uint64 {
 	return Mix(h)
 }
 
-// index is an open-addressing table of ids: 8 bytes a slot, the hash's lower
-// half above the id, so that growing never touches what the ids stand for. A
-// slot of 0 is free; ids start at 1.
+// index is an open-addressing hash table of ids, 8 bytes for each slot: the lower half of the hash above the id, so that growing does not
+// read what ids stand for. Slot 0 is free; ids start at 1.
 type index struct {
 	slots []uint64
 	used  int
@@ -166,7 +164,7 @@ func (x *index) reset() {
 	x.used = 0
 }
 
-// find returns the id with a hash for which is says true, 0 if there is none.
+// find returns the id with this hash for which is returns true, 0 if there is none.
 func (x *index) find(h uint64, is func(id uint32) bool) uint32 {
 	if last := len(x.slots) - 1; last > 0 {
 		for i := int(uint32(h)); ; i++ {
@@ -182,7 +180,7 @@ func (x *index) find(h uint64, is func(id uint32) bool) uint32 {
 	return 0
 }
 
-// put adds an id, at most 3/4 of the slots are used.
+// put adds an id. At most 3/4 of the slots are used.
 func (x *index) put(h uint64, id uint32) {
 	if 4*(x.used+1) > 3*len(x.slots) {
 		old := x.slots
@@ -197,7 +195,7 @@ func (x *index) put(h uint64, id uint32) {
 	x.used++
 }
 
-// set sets the first free slot, from that which the bits of the hash say that are stored.
+// set stores a slot in the first free place, from the one that its hash bits give.
 func (x *index) set(slot uint64) {
 	i := int(slot>>32) & (len(x.slots) - 1)
 	for x.slots[i] != 0 {
@@ -206,11 +204,11 @@ func (x *index) set(slot uint64) {
 	x.slots[i] = slot
 }
 
-// Tuples holds interned word lists, numbered from 0.
+// Tuples has interned word lists, numbered from 0.
 type Tuples struct {
 	off   []uint32
 	Pool  []uint64
-	index index // of number + 1
+	index index // of numbers + 1
 }
 
 // NewTuples returns no tuples.
@@ -220,7 +218,7 @@ func NewTuples() *Tuples {
 	return t
 }
 
-// Reset removes all tuples and keeps the memory.
+// Reset removes all tuples but keeps the memory.
 func (t *Tuples) Reset() {
 	t.off = append(t.off[:0], 0)
 	t.Pool = t.Pool[:0]

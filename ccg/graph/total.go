@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// Total is a sum of unsigned 128 bits: that of 2^64 values cannot overflow.
+// Total is an unsigned 128-bit sum. The sum of 2^64 values cannot overflow.
 type Total struct{ Hi, Lo uint64 }
 
 // Plus returns t+o.
@@ -34,11 +34,10 @@ func Product(a, b uint64) Total {
 	return Total{hi, lo}
 }
 
-// Divide returns t/n and the remainder; t must be the sum of n > 0 values.
+// Divide returns t/n and the remainder. t must be the sum of n > 0 values.
 func (t Total) Divide(n uint64) (quotient, rest uint64) { return bits.Div64(t.Hi, t.Lo, n) }
 
-// Mean returns t/n, n > 0, rounded to the nearest integer; 2^64-1 if t is more
-// than n values can be.
+// Mean returns t/n, n > 0, rounded to the nearest integer; 2^64-1 if t is larger than n values can be.
 func (t Total) Mean(n uint64) uint64 {
 	if t = t.Plus(Total{0, n / 2}); t.Hi >= n {
 		return math.MaxUint64

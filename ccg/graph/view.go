@@ -9,51 +9,49 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// View is the part of a graph that one location uses, with the columns that its
-// slots go to.
+// View is the part of a graph that one location uses, and the columns of its slots.
 //
-// A node has a gap slot per child (used if the child is a Call or Event), then
-// the tail slot of a Call, then value slots. The layout of the columns follows
-// from structure and root alone, in every reader and writer alike.
+// A node has a gap slot for each child (used if the child is a Call or Event), then the tail slot of a Call, then value slots. The layout
+// of columns depends only on structure and root, so every reader and writer computes the same.
 type View struct {
 	Graph
 	Defs   *trace.Definitions
 	Root   uint32
-	Order  []uint32 // nodes in the order of their shared ids
-	Ids    []uint32 // by node: its shared id
-	Mult   []uint64 // by node: instances in this location
-	Slot   []uint32 // by node: its first slot
-	Extra  []uint8  // by node: what comes with its gaps
-	Column []int32  // by slot: column, -1 if it has no values
+	Order  []uint32 // nodes ordered by shared id
+	Ids    []uint32 // of each node: its shared id
+	Mult   []uint64 // of each node: instances in this location
+	Slot   []uint32 // of each node: its first slot
+	Extra  []uint8  // of each node: which values come with its gaps
+	Column []int32  // of each slot: its column, -1 if it has no values
 	Cols   []columnInfo
 	Bytes  int // the column of payload words, -1 if there are none
 	Marks  int // the column of marks, -1 if there are none
 	Events uint64
 
-	// of a lossy graph only, nil and -1 otherwise
-	Class   []int32       // by slot: column of the class rows of the child there, -1 if there is none
-	Tables  []*ClassTable // by node: its classes, nil in column mode
+	// Of a lossy graph only, else nil and -1.
+	Class   []int32       // of each slot: column with the class rows of the child there, -1 if there is none
+	Tables  []*ClassTable // of each node; nil in column mode
 	RootRow int           // row of the root, -1 in column mode
 }
 
-// columnInfo is what is known of a column before it is read.
+// columnInfo describes a column before it is read.
 type columnInfo struct {
 	Count  uint64
 	Gap    bool
 	Region uint32 // of a gap column
-	Child  uint32 // the node whose rows a class column holds, 0 in others
+	Child  uint32 // of a class column: node whose rows it has; else 0
 }
 
-// OwnColumn is the number of instances from which a slot has its own column.
+// OwnColumn is the least number of instances for which a slot has its own column.
 const OwnColumn = 64
 
-// Values or bytes come with the record or enter, or with the leave.
+// Values or bytes that come with the record or enter, or with the leave.
 const (
 	extraFirst = 1 << iota
 	extraLeave
 )
 
-// slotKey names a shared column.
+// slotKey identifies a shared column.
 type slotKey struct {
 	class  uint8 // 0 gaps, 1 values, 2 rows
 	region uint32
@@ -66,7 +64,7 @@ func (k slotKey) compare(o slotKey) int {
 
 const tailItem = 3 << 32
 
-// item names the class of a child: calls by region or context, records by kind.
+// item returns a key for a child: calls by region or context, records by kind.
 func (v *View) item(id uint32) uint64 {
 	h := v.ShapeOf(id)
 	if h.Class == ClassCall {
@@ -75,11 +73,9 @@ func (v *View) item(id uint32) uint64 {
 	return 2<<32 | uint64(h.Kind)
 }
 
-// NewView counts instances and lays out columns. nodes, order and ids are set
-// already.
+// NewView counts instances and computes the layout of columns. order and ids are those of View.
 //
-// Every slot has a value, so a blob of few bytes cannot have many: limit bounds
-// the slots before memory is taken for them.
+// Every slot has a value, so a short blob cannot have many. limit is the most slots, checked before memory is allocated.
 func NewView(g Graph, defs *trace.Definitions, c *Classes, root uint32, order, ids []uint32, limit uint64) (*View, error) {
 	v := &View{Graph: g, Defs: defs, Root: root, Order: order, Ids: ids, Bytes: -1, Marks: -1, RootRow: -1}
 	if c != nil {
@@ -94,7 +90,7 @@ func NewView(g Graph, defs *trace.Definitions, c *Classes, root uint32, order, i
 	return v, v.layout(min(limit, 1<<31))
 }
 
-// MaxEvents bounds a location, so that no count can overflow.
+// MaxEvents is the most events of a location: no count can overflow.
 const MaxEvents = 1 << 56
 
 // multiply counts the instances of each node: m(child) += m(parent).
@@ -119,7 +115,7 @@ func (v *View) multiply() error {
 			continue
 		}
 		for _, c := range s.Words(id) {
-			v.Mult[c] += m // at most 2^56 * (nodes * fan), caught above
+			v.Mult[c] += m // at most 2^56 * (nodes * fan): checked above
 			if v.Mult[c] > MaxEvents {
 				return fmt.Errorf("node %d occurs more than %d times: %w", v.Ids[c], uint64(MaxEvents), ErrCorrupt)
 			}
@@ -128,7 +124,7 @@ func (v *View) multiply() error {
 	return nil
 }
 
-// eventsOf returns the events of one instance of a node by itself.
+// Events returns the number of events of one instance of a node itself.
 func (h *Shape) Events() uint64 {
 	switch {
 	case h.Class == ClassList:
@@ -139,7 +135,7 @@ func (h *Shape) Events() uint64 {
 	return 1
 }
 
-// Slots returns the numbers of gap slots and of all slots of a node.
+// Slots returns the number of gap slots and the number of all slots of a node.
 func (v *View) Slots(id uint32) (gaps, all uint32) {
 	h := v.ShapeOf(id)
 	gaps = uint32(len(v.Nodes.Children(id)))
@@ -211,13 +207,13 @@ func (v *View) layout(limit uint64) error {
 	return nil
 }
 
-// sharedColumns collects the slots with few instances.
+// sharedColumns collects slots with few instances.
 type sharedColumns struct {
 	Keyed[slotKey, columnInfo]
-	sorted []uint32 // places by key
+	sorted []uint32 // places ordered by key
 }
 
-// rank sorts the keys and returns their positions by place.
+// rank sorts the keys and returns the position of each place.
 func (s *sharedColumns) rank() []int32 {
 	s.sorted = make([]uint32, len(s.List))
 	for i := range s.sorted {
@@ -231,7 +227,7 @@ func (s *sharedColumns) rank() []int32 {
 	return rank
 }
 
-// add adds a slot to the column of key k and returns -2 - its place.
+// add adds a slot to the column of key k. It returns -2 - its place.
 func (s *sharedColumns) add(k slotKey, c columnInfo) int32 {
 	n, added := s.Find(Mix(k.item*Factors[0]+(uint64(k.region)<<8|uint64(k.class))*Factors[1]), k)
 	if sum := &s.List[n].Val; added {
@@ -242,8 +238,7 @@ func (s *sharedColumns) add(k slotKey, c columnInfo) int32 {
 	return -2 - int32(n)
 }
 
-// layoutNode assigns the slots of a node: a column number, or -2 - the place
-// of a shared column's key.
+// layoutNode assigns columns to the slots of a node: a number, or -2 - the place of a shared column's key.
 func (v *View) layoutNode(id uint32, shared *sharedColumns) {
 	h, s := v.ShapeOf(id), v.Nodes
 	m := v.Mult[id]
@@ -321,8 +316,7 @@ func (v *View) ValueSlots(h *Shape, id uint32, st Step) (at, n uint32) {
 	return at, h.Values
 }
 
-// Count adds up, per node, what own says of each node in one instance of it:
-// O(edges). The sums of what occurs at most once an event cannot overflow.
+// Count adds up own(id) for each node over one instance of it: O(edges). Sums of what occurs at most once for each event cannot overflow.
 func (v *View) Count(own func(id uint32) uint64) []uint64 {
 	s := v.Nodes
 	n := make([]uint64, s.Len()+1)
@@ -345,13 +339,13 @@ func (v *View) ChildOf(id uint32, position int) uint32 {
 	return list[min(position, len(list)-1)]
 }
 
-// Values returns the gaps and values of an instance of a node by itself.
+// Values returns the number of gaps and values of an instance of a node itself.
 func (v *View) Values(id uint32) uint64 {
 	h := v.ShapeOf(id)
 	return uint64(h.Values) + uint64(h.LeaveValues) + h.Payload + h.LeavePayload + v.GapsOf(id)
 }
 
-// GapsOf returns the gaps of an instance of a node by itself: before its real children, and before its leave.
+// GapsOf returns the number of gaps of an instance of a node itself: before its Calls and Events, and before its leave.
 func (v *View) GapsOf(id uint32) uint64 {
 	n := uint64(0)
 	for _, c := range v.Nodes.Children(id) {

@@ -8,44 +8,44 @@ const (
 	StepOpen       // a call begins
 	StepClose      // a call ends with a leave
 	StepCut        // a call ends without one
-	StepEvent      // a record, or a node that is not entered
-	StepRow        // met by a rowWalk only: an instance in class mode is complete
+	StepEvent      // a record, or a node that the walk does not enter
+	StepRow        // met by build's rowWalk only: an instance in class mode is complete
 )
 
-// Level is a node in progress in a walk.
+// Level is an open node of a walk.
 type Level struct {
 	Id    uint32
-	Slot  uint32 // its first slot
-	Child uint32 // its first child in the pool
+	Slot  uint32 // first slot of the node
+	Child uint32 // its first child, in Pool
 	mask  uint32 // 0 for a Repeat, whose children are all the first one; else all ones
 	Kind  Kind
-	Row   uint32      // in table
-	Table *ClassTable // nil in column mode, and where classes are not followed
-	At, N uint64      // children entered, and all; iterations of a Repeat
+	Row   uint32      // row in Table
+	Table *ClassTable // nil in column mode, and if classes are not followed
+	At, N uint64      // children entered, and all; for a Repeat, iterations
 }
 
 // Place returns the position of child i among the slots and children of a node.
 func (l *Level) Place(i uint64) uint32 { return uint32(i) & l.mask }
 
-// Walker goes through the instances below a node, in execution order or backwards, with an explicit stack: depth costs memory,
-// not stack. All that reads a graph event by event is driven by one. It keeps no more of an instance than the level; callers keep
-// what they want to know of open calls.
+// Walker iterates over the instances below a node, in execution order or backwards, with an explicit stack. All readers of single events
+// use one. It only has the levels; callers keep what they need of open calls.
 type Walker struct {
 	G       *Graph
-	slot    []uint32             // by node: its first slot
-	Tables  []*ClassTable        // by node; nil: classes are not followed
-	Enter   []bool               // by node: go into its instances; nil: into all
-	Lists   bool                 // stepOpen and stepClose for Groups and Repeats too
-	Numbers func(id, row uint32) // called for each class that is entered, if set
-	// row reads the class of the child at a slot of a node in column mode: the one entered next, or, backwards, the one entered last
+	slot    []uint32             // of each node: its first slot
+	Tables  []*ClassTable        // of each node; nil: classes are not followed
+	Enter   []bool               // of each node: enter its instances; nil: enter all
+	Lists   bool                 // steps StepOpen and StepClose for Groups and Repeats too
+	Numbers func(id, row uint32) // called for each class that is entered, if not nil
+	// Row returns the class of the child at a slot of a node in column mode: the one to be entered next or, backwards, the one entered
+	// last.
 	Row func(slot uint32, back bool) uint64
 
 	Stack []Level
 	Gap   uint64 // the gap before the step, if its slot has no column
-	Bad   bool   // row named a class that does not exist
+	Bad   bool   // Row returned a class that does not exist
 }
 
-// Init begins before the first event of a location. Classes are followed if row is set.
+// Init moves before the first event of a location. If Row is set, classes are followed.
 func (w *Walker) Init(v *View) {
 	w.Tables = nil
 	if w.Row != nil {
@@ -57,13 +57,13 @@ func (w *Walker) Init(v *View) {
 	}
 }
 
-// Start begins before the first event in a node.
+// Start moves before the first event in a node.
 func (w *Walker) Start(g *Graph, slot []uint32, id uint32) {
 	w.G, w.slot, w.Stack, w.Bad = g, slot, w.Stack[:0], false
 	w.Push(id)
 }
 
-// Push sets the fields of a level one by one, see entryStack.push.
+// Push opens a node. It sets the fields one by one, which is faster than a composite literal.
 func (w *Walker) Push(id uint32) *Level {
 	s := w.G.Nodes
 	w.Stack = GrowOne(w.Stack)
@@ -78,7 +78,7 @@ func (w *Walker) Push(id uint32) *Level {
 
 func (w *Walker) pop() { w.Stack = w.Stack[:len(w.Stack)-1] }
 
-// Follow finds the class of level n, the child that the level below it entered last.
+// Follow sets the class of level n, which the level below it entered last.
 func (w *Walker) Follow(n int, back bool) {
 	l, up := &w.Stack[n], &w.Stack[n-1]
 	switch {
@@ -101,8 +101,8 @@ func (w *Walker) setRow(l *Level, row uint64) {
 	}
 }
 
-// Next passes what comes next and returns it: its node and the slot of the gap before it. After stepClose and stepCut the call
-// is off the stack.
+// Next passes the next step and returns it, its node, and the slot of the gap before it. After StepClose and StepCut the call is not on the
+// stack any more.
 func (w *Walker) Next() (st Step, id, slot uint32) {
 	s := w.G.Nodes
 	for {
@@ -141,7 +141,7 @@ func (w *Walker) Next() (st Step, id, slot uint32) {
 	}
 }
 
-// close returns how the call of a level ends, and keeps the gap before its leave.
+// close returns how the call of a level ends, and stores the gap before its leave.
 func (w *Walker) close(l *Level) Step {
 	if w.G.ShapeOf(l.Id).Cut {
 		return StepCut
@@ -152,8 +152,8 @@ func (w *Walker) close(l *Level) Step {
 	return StepClose
 }
 
-// Prev passes what comes last before, the other way than next, and always with steps for Groups and Repeats. After stepOpen the
-// node is off the stack.
+// Prev passes the previous step, the inverse of Next, always with steps for Groups and Repeats. After StepOpen the node is not on the stack
+// any more.
 func (w *Walker) Prev() (st Step, id, slot uint32) {
 	top := &w.Stack[len(w.Stack)-1]
 	st = StepEvent
@@ -183,7 +183,7 @@ func (w *Walker) Prev() (st Step, id, slot uint32) {
 	return w.close(l), id, l.Slot + uint32(l.N)
 }
 
-// AtEvent reports whether the step that next passes is an event, or there is none.
+// AtEvent reports whether the step that Next will pass is an event, or there is none.
 func (w *Walker) AtEvent() bool {
 	top := &w.Stack[len(w.Stack)-1]
 	if top.At < top.N {
@@ -192,10 +192,10 @@ func (w *Walker) AtEvent() bool {
 	return top.Kind == KindRoot || top.Kind == KindCall && !w.G.ShapeOf(top.Id).Cut
 }
 
-// Child returns the child of a level that is entered next.
+// Child returns the child that a level enters next.
 func (w *Walker) Child(l *Level) uint32 { return w.G.Nodes.Pool[l.Child+l.Place(l.At)] }
 
-// GrowOne lengthens a stack by an element with old contents.
+// GrowOne extends a stack by one element, which has old contents.
 func GrowOne[T any](stack []T) []T {
 	if n := len(stack); n < cap(stack) {
 		return stack[:n+1]
