@@ -12,16 +12,16 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// ErrTooLarge means a program of more than 2^31 nodes, children or actions.
+// ErrTooLarge means that a program would have more than 2^31 nodes, children or actions.
 var ErrTooLarge = errors.New("a program of too many different parts")
 
-// builder makes the nodes of a program, equal ones once.
+// builder makes the nodes of a program. Equal nodes are made once.
 type builder struct {
 	tables  *tables
 	program program.Program
-	region  []uint32                  // by node
-	first   map[uint64]program.NodeID // 1 + the last node of each hash
-	next    []program.NodeID          // by node: 1 + the one before it of the same hash
+	region  []uint32                  // of each node
+	first   map[uint64]program.NodeID // 1 + the last node with each hash
+	next    []program.NodeID          // of each node: 1 + the previous one with the same hash
 	left    Left
 }
 
@@ -38,7 +38,7 @@ func (b *builder) call(region uint32, actions []program.Action) (program.NodeID,
 	})
 }
 
-// sequence returns the node of children in a row.
+// sequence returns a node that performs children one after the other.
 func (b *builder) sequence(children []program.NodeID) (program.NodeID, error) {
 	return b.parent(program.Node{Kind: program.Seq, Len: uint32(len(children))}, children)
 }
@@ -56,7 +56,7 @@ func (b *builder) parent(n program.Node, children []program.NodeID) (program.Nod
 	})
 }
 
-// intern returns the node equal to n, whose words equal compares, or adds it.
+// intern returns the node equal to n, or adds it. equal compares the node's actions or children.
 func (b *builder) intern(h uint64, n program.Node, region uint32, equal func(program.Node) bool, add func() uint32) (program.NodeID, error) {
 	for at := b.first[h]; at > 0; at = b.next[at-1] {
 		o := b.program.Nodes[at-1]
@@ -75,7 +75,7 @@ func (b *builder) intern(h uint64, n program.Node, region uint32, equal func(pro
 	return program.NodeID(id), nil
 }
 
-// hashWord mixes one more word into a hash.
+// hashWord adds a word to a hash.
 func hashWord(h, w uint64) uint64 {
 	h = (h ^ w) * 0x9E3779B97F4A7C15
 	return h ^ h>>29
@@ -88,13 +88,13 @@ func hashAction(h uint64, a *program.Action) uint64 {
 	return hashWord(hashWord(h, a.Bytes), a.Recv)
 }
 
-// runs collects children in a row, equal neighbours counted.
+// runs is a child and how many times it follows itself.
 type runs struct {
 	id    program.NodeID
 	count uint64
 }
 
-// fold returns one node for a list of runs: none for an empty list.
+// fold returns one node for a list of runs. some is false if the list is empty.
 func (b *builder) fold(list []runs) (id program.NodeID, some bool, err error) {
 	var children []program.NodeID
 	for _, r := range list {
@@ -112,8 +112,8 @@ func (b *builder) fold(list []runs) (id program.NodeID, some bool, err error) {
 	return id, len(children) > 0, err
 }
 
-// unite makes one program of those of all ranks: on every rank the same, its nodes in the order of their first use by
-// processes in ascending order, children first.
+// unite joins the programs of all ranks to one, the same on every rank: nodes are in the order of their first use by processes in ascending
+// order, children first.
 func (in *Input) unite(c mpi.Comm, own *builder) error {
 	mine := &builder{tables: own.tables, first: map[uint64]program.NodeID{}}
 	var all *builder
@@ -184,9 +184,9 @@ func (b *builder) take(o *builder) error {
 	return nil
 }
 
-// message is what ranks tell each other of a builder.
+// message is a builder as ranks send it.
 type message struct {
-	Program program.Program // without communicators, which all have
+	Program program.Program // without communicators, which all ranks have
 	Region  []uint32
 	Left    Left
 }
@@ -199,7 +199,7 @@ func (b *builder) encode() ([]byte, error) {
 
 var errMessage = errors.New("a program came damaged from another rank")
 
-// decodeBuilder reads what encode wrote: children first, each node with what belongs to it.
+// decodeBuilder decodes what encode wrote, and checks that children precede parents and that all references are valid.
 func decodeBuilder(src []byte) (*builder, error) {
 	var m message
 	if gob.NewDecoder(bytes.NewReader(src)).Decode(&m) != nil || len(m.Region) != len(m.Program.Nodes) {

@@ -15,18 +15,18 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// ClassOptions say what makes processes alike.
+// ClassOptions say which processes are alike.
 type ClassOptions struct {
 	cluster.Options
-	// Strict tells calls of one function apart by partners, tags and bytes too.
+	// Strict distinguishes calls of one function also by partner, tag and bytes.
 	Strict bool
 }
 
-// Classify parts the processes of a run by what they call, and then by what they compute in between. Groups are in the order of their
-// first processes, classes by group likewise; heights and sums are ticks, rounded down. The result is the same for any number of ranks;
-// merges are on rank 0 only. Collective.
+// Classify groups the processes of a run by the calls that they make, then each group into classes by the computation between calls. Groups
+// are ordered by their first processes, classes by group and first process. Heights and sums are ticks, rounded down. The result is the
+// same for any number of ranks; merges are on rank 0 only. Collective.
 //
-// Memory next to that of package cluster: 28 bytes a process, 120 a class, on rank 0 56 a merge.
+// Memory in addition to that of package cluster: 28 bytes for each process, 120 for each class, and on rank 0 56 for each merge.
 func (in *Input) Classify(ctx context.Context, c mpi.Comm, o ClassOptions) (*xtf.ClassTable, error) {
 	keys, seq := in.keys, in.sequences
 	if o.Strict {
@@ -46,7 +46,7 @@ func (in *Input) Classify(ctx context.Context, c mpi.Comm, o ClassOptions) (*xtf
 	return k, in.measureClasses(c, k)
 }
 
-// strictKeys returns a number for each node that is a Call: its own.
+// strictKeys returns a different number for each Call node.
 func (in *Input) strictKeys() []uint64 {
 	keys := slices.Clone(in.keys)
 	for i := range keys {
@@ -57,8 +57,8 @@ func (in *Input) strictKeys() []uint64 {
 	return keys
 }
 
-// group parts the processes by their sequences: ascending lists in the order of their first members. Equal hashes are verified
-// by comparing the calls themselves: each rank compares the roots that its processes are the first to have.
+// group groups the processes by their sequences: ascending lists, ordered by their first members. It verifies equal hashes by comparing the
+// calls: each rank compares the roots that its processes are the first to have.
 func (in *Input) group(c mpi.Comm, keys []uint64, seq []sequence) ([][]uint32, error) {
 	lists := in.split(seq, func(a, b program.NodeID) bool { return true })
 	same := []int64{1}
@@ -79,7 +79,7 @@ func (in *Input) group(c mpi.Comm, keys []uint64, seq []sequence) ([][]uint32, e
 	if err := c.AllreduceInt64(same, mpi.Min); err != nil {
 		return nil, err
 	}
-	if same[0] == 0 { // two sequences with one hash
+	if same[0] == 0 { // two sequences with the same hash
 		lists = in.split(seq, func(a, b program.NodeID) bool { return equalSequences(in.Program, seq, keys, a, b) })
 	}
 	return lists, nil
@@ -139,7 +139,7 @@ func (in *Input) classifyGroup(ctx context.Context, c mpi.Comm, k *xtf.ClassTabl
 	return nil
 }
 
-// floor returns a height of so many binary places in ticks.
+// floor returns a height with fraction binary places in whole ticks.
 func floor(h cluster.Height, fraction uint8) uint64 {
 	if h.Pairs == 0 { // of a group of one process
 		return 0
@@ -147,7 +147,7 @@ func floor(h cluster.Height, fraction uint8) uint64 {
 	return h.Floor() >> fraction
 }
 
-// measureClasses brings together what ranks know of their processes: classes, sums of vectors, heights of merges.
+// measureClasses combines what ranks know of their processes: classes, sums of vectors, heights of merges.
 func (in *Input) measureClasses(c mpi.Comm, k *xtf.ClassTable) error {
 	n := len(k.Classes)
 	of, height := make([]int64, len(k.Members)), make([]int64, n)
@@ -157,7 +157,7 @@ func (in *Input) measureClasses(c mpi.Comm, k *xtf.ClassTable) error {
 		if err != nil {
 			return c.Agree(err)
 		}
-		i, sum := k.Members[p].Class, int64(min(x, math.MaxInt64)) // it is less than 2^63, like all sums of times of a run
+		i, sum := k.Members[p].Class, int64(min(x, math.MaxInt64)) // less than 2^63, like all sums of times of a run
 		of[p], least[i], most[i] = int64(i), min(least[i], sum), max(most[i], sum)
 		members[i], high[i], low[i] = members[i]+1, high[i]+sum>>32, low[i]+sum&math.MaxUint32
 	}
@@ -195,10 +195,10 @@ func (in *Input) measureClasses(c mpi.Comm, k *xtf.ClassTable) error {
 	return nil
 }
 
-// ClassTypes are the arrays that hold classes, in the region of the whole run.
+// ClassTypes are the arrays with classes, in the region of the whole run.
 var ClassTypes = []xtf.TypeID{xtf.TypeClass, xtf.TypeMember, xtf.TypeMerge, xtf.TypeGroup, xtf.TypeClassSum}
 
-// WriteClasses appends classes to arrays, as rank 0 has them.
+// WriteClasses appends the classes that rank 0 has to arrays.
 func WriteClasses(k *xtf.ClassTable, row func(t xtf.TypeID) []byte) {
 	putRows(k.Groups, xtf.TypeGroup, row)
 	putRows(k.Classes, xtf.TypeClass, row)
@@ -219,16 +219,16 @@ func putRows[T any, P interface {
 // prime is 2^61 - 1.
 const prime = 1<<61 - 1
 
-// base is that of the polynomials that sequences are hashed with: any number below the prime.
+// base is the base of the polynomials that hash sequences: any number below prime.
 const base = 0x1555_5AAA_9E37_79B9 % prime
 
-// mulMod returns a*b modulo the prime, for a and b below it.
+// mulMod returns a*b modulo prime, for a and b below it.
 func mulMod(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	return addMod(lo&prime, hi<<3|lo>>61)
 }
 
-// addMod returns a+b modulo the prime, for a and b up to it.
+// addMod returns a+b modulo prime, for a and b up to it.
 func addMod(a, b uint64) uint64 {
 	s := a + b
 	if s >= prime {
@@ -237,22 +237,21 @@ func addMod(a, b uint64) uint64 {
 	return s
 }
 
-// sequence is what is known of the calls of a node in a row: their number and the value of the polynomial whose coefficients
-// they are (Rabin 1981). It depends on the calls alone, not on how loops are written, so processes that do the same in
-// different loops have the same.
+// sequence describes the calls of a node: their number, and the value of the polynomial with the calls as coefficients (Rabin 1981). It
+// depends only on the calls, not on how loops are written, so processes that make the same calls in different loops have the same.
 type sequence struct {
 	hash    uint64
-	power   uint64 // base to the number of calls that count
-	counted uint64 // these
-	calls   uint64 // all
+	power   uint64 // base to the power of counted
+	counted uint64 // number of calls that count
+	calls   uint64 // number of all calls
 }
 
-// then returns the sequence of a and b in a row.
+// then returns the sequence of a followed by b.
 func (a sequence) then(b sequence) sequence {
 	return sequence{addMod(mulMod(a.hash, b.power), b.hash), mulMod(a.power, b.power), a.counted + b.counted, a.calls + b.calls}
 }
 
-// repeated returns the sequence of n times a in a row.
+// repeated returns the sequence of n times a.
 func (a sequence) repeated(n uint64) sequence {
 	r := sequence{power: 1}
 	for ; n > 0; n >>= 1 {
@@ -264,7 +263,7 @@ func (a sequence) repeated(n uint64) sequence {
 	return r
 }
 
-// sequences returns the sequence of each node of a program, given the key of each call; 0 is a call that does not count.
+// sequences returns the sequence of each node of a program, from the key of each call; key 0 is a call that does not count.
 func sequences(p *program.Program, keys []uint64) []sequence {
 	s := make([]sequence, len(p.Nodes))
 	for i, n := range p.Nodes {
@@ -287,14 +286,14 @@ func sequences(p *program.Program, keys []uint64) []sequence {
 	return s
 }
 
-// rope goes through the calls of a process without writing its loops out: its position is the next node of the program, which
-// is passed or entered.
+// rope iterates over the calls of a process without expanding its loops. Its position is before a node of the program, which can be skipped
+// or entered.
 type rope struct {
 	p     *program.Program
 	stack []ropePlace // the last one is next
 }
 
-// ropePlace is a node, so many times as it follows itself.
+// ropePlace is a node, and how many times it follows itself.
 type ropePlace struct {
 	node program.NodeID
 	left uint64
@@ -304,7 +303,7 @@ func newRope(p *program.Program, root program.NodeID) *rope {
 	return &rope{p, []ropePlace{{root, 1}}}
 }
 
-// top returns the next node and how often it comes; false at the end.
+// top returns the next node and how often it follows itself; false at the end.
 func (r *rope) top() (ropePlace, bool) {
 	if len(r.stack) == 0 {
 		return ropePlace{}, false
@@ -312,7 +311,7 @@ func (r *rope) top() (ropePlace, bool) {
 	return r.stack[len(r.stack)-1], true
 }
 
-// skip passes the next node n times.
+// skip skips the next node n times.
 func (r *rope) skip(n uint64) {
 	top := &r.stack[len(r.stack)-1]
 	if top.left -= n; top.left == 0 {
@@ -320,7 +319,7 @@ func (r *rope) skip(n uint64) {
 	}
 }
 
-// enter goes into the next node, which is not a call.
+// enter enters the next node, which must not be a call.
 func (r *rope) enter() {
 	n := &r.p.Nodes[r.stack[len(r.stack)-1].node]
 	r.skip(1)
@@ -348,8 +347,8 @@ func (r *rope) next() (program.NodeID, bool) {
 	}
 }
 
-// equalSequences compares the calls that count of two processes, one after the other, passing over what both have. It takes
-// O(calls) steps at most, and few where loops are alike.
+// equalSequences compares the calls that count of two processes. It skips nodes that both have next. It takes at most O(calls) steps, and
+// few if loops are alike.
 func equalSequences(p *program.Program, s []sequence, keys []uint64, a, b program.NodeID) bool {
 	x, y := newRope(p, a), newRope(p, b)
 	for {
@@ -373,7 +372,7 @@ func equalSequences(p *program.Program, s []sequence, keys []uint64, a, b progra
 	}
 }
 
-// ahead passes nodes without calls that count, and returns the next one that has some.
+// ahead skips nodes without calls that count, and returns the next one with some.
 func (r *rope) ahead(s []sequence) (ropePlace, bool) {
 	for {
 		top, ok := r.top()
@@ -384,14 +383,14 @@ func (r *rope) ahead(s []sequence) (ropePlace, bool) {
 	}
 }
 
-// members are processes of one group as the clustering reads them, in ticks: entries around calls that do not count are one.
+// members are processes of one group, for clustering, in ticks. Entries around a call that does not count are added up.
 type members struct {
 	in        *Input
 	processes []uint32
 	entries   uint64
 	seq       []sequence
 	keys      []uint64
-	joined    []*joiner // of processes with calls that do not count, while they are read
+	joined    []*joiner // of processes with calls that do not count
 	buf       []uint64
 }
 
@@ -427,7 +426,7 @@ func (m *members) Read(i int, from uint64, dst []int64) error {
 	return nil
 }
 
-// readJoined reads entries of a process with calls that do not count, from its beginning or where it is.
+// readJoined reads entries of a process with calls that do not count, from its position or, if that is too far, from the begin.
 func (m *members) readJoined(i int, from uint64, dst []int64) error {
 	p := m.processes[i]
 	x := m.joined[i]
@@ -450,7 +449,7 @@ func (m *members) readJoined(i int, from uint64, dst []int64) error {
 	return nil
 }
 
-// join returns the next entry: all up to a call that counts, or to the end.
+// join returns the next joined entry: all entries up to a call that counts, or to the end.
 func (m *members) join(p uint32, x *joiner) (int64, error) {
 	for {
 		var t [1]uint64
@@ -466,7 +465,7 @@ func (m *members) join(p uint32, x *joiner) (int64, error) {
 	}
 }
 
-// ClassFlags are the options of classes as users write them. The zero value of each but Threshold is the default.
+// ClassFlags are class options as users write them. The zero value of each, except for Threshold, is the default.
 type ClassFlags struct {
 	Threshold      string // 5% of the mean sum of a group's vectors, or a time: 10us, 500ticks
 	Linkage        string // complete, average, single, centroid
@@ -475,7 +474,7 @@ type ClassFlags struct {
 	Sequence       string // calls, strict
 	Quantum        string // a share, such as 1%
 	MaxClasses     uint32
-	Dendrogram     bool // all merges, above the threshold too
+	Dendrogram     bool // all merges, also above the threshold
 }
 
 // Names of the choices, by value; the first is the default.
@@ -489,7 +488,7 @@ var (
 // ppm is the unit of shares.
 const ppm = 1_000_000
 
-// Parse returns the options, for a clock of so many ticks a second.
+// Parse returns the options, for a clock with this many ticks a second.
 func (f *ClassFlags) Parse(resolution uint64) (ClassOptions, error) {
 	var o ClassOptions
 	o.MaxClasses, o.Full = f.MaxClasses, f.Dendrogram
@@ -537,7 +536,7 @@ func share(d graph.Deviation) uint32 {
 	return uint32((d.Num*ppm-1)/d.Den + 1) // Num < Den; nine decimals at most
 }
 
-// String names the options that decide the result.
+// String returns the options that determine the result.
 func (o *ClassOptions) String() string {
 	threshold := fmt.Sprintf("%dticks", o.Threshold.Absolute)
 	if o.Threshold.PPM > 0 {

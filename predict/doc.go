@@ -1,5 +1,5 @@
-// Package predict tells how long a recorded run takes on another machine. It puts together its parts: cluster finds
-// processes that compute alike, platform describes the machine, simnet simulates its network.
+// Package predict computes how long a recorded run would take on another machine. It combines its subpackages: cluster finds processes that
+// compute alike, platform describes the machine, simnet simulates its network.
 //
 //	XTF file -> Input        the program of all processes, and the time between their calls (Open)
 //	Input -> Classes         processes that call the same and compute alike (Classify)
@@ -8,10 +8,10 @@
 //	TOML -> platform.Platform -> simnet.Network
 //	simulated times -> Run   a trace.Source: the recorded events at their predicted times
 //
-// Times are integers: ticks of the recorded clock in files, picoseconds in between. Ratios are exact fractions, products have
-// 128 bits, what does not fit 63 bits is [ErrTooLong]. Nothing depends on the number of ranks.
+// Times are integers: ticks of the recorded clock in files, picoseconds elsewhere. Ratios are exact fractions, products have 128 bits; a
+// time that does not fit 63 bits is [ErrTooLong]. Results do not depend on the number of ranks.
 //
-// An [Input] is read-only but for its Vectors, of which each process belongs to one goroutine at a time.
+// An [Input] is read-only, except for its Vectors: only one goroutine at a time may read those of a process.
 //
 //	in, err := predict.Open(c, file, predict.OpenOptions{})
 //	p, err := platform.Open("cluster.toml")

@@ -17,22 +17,23 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Input is a recorded run as prediction sees it: what its processes called, and what they computed in between. It is
-// read-only but for Calc.
+// Input is a recorded run as input of a prediction: the calls of its processes, and the computation between them. It is read-only, except
+// for Vectors.
 //
-// A process is its first location; MPI calls of its other threads are counted and left out. Each outermost MPI call of it is a
-// call of the program, and so is each file operation and one-sided call outside of MPI. What happens to the records of a call is in the
-// comments of [Left]. What calls without records of messages, collectives or files took (MPI_Init, MPI_Comm_rank, failed tests,
-// one-sided operations), and what is outside of MPI, is not a computation and no communication: it stays as recorded, but for waits in
-// MPI_Finalize, see meet.
+// Of each process it has the first location; MPI calls of other threads are counted and left out. Each outermost MPI call is a call of the
+// program, and so is each file operation and one-sided call outside of MPI. [Left] says what becomes of records that the program cannot
+// represent. Calls without records of messages, collectives or files (MPI_Init, MPI_Comm_rank, failed tests, one-sided operations), and
+// calls outside of MPI, keep their recorded time, which counts neither as computation nor as communication. Only waits in MPI_Finalize are
+// removed, see meet.
 //
-// Memory: the shared graph; the program, 16 bytes a node, 4 a child, 40 an action and 24 for the sequence of a node; 4 bytes
-// a process; and for each process of this rank 80 bytes and its vector, 1 to 9 bytes an entry, mostly 2 or 3, see [Vectors].
+// Memory: the shared graph; the program, 16 bytes for each node, 4 for each child, 40 for each action, and 24 for the sequence of each
+// node; 4 bytes for each process; and for each process of this rank 80 bytes and its vector, 1 to 9 bytes for each entry, usually 2 or 3,
+// see [Vectors].
 type Input struct {
 	Defs    *trace.Definitions
 	Shared  *graph.Shared
 	Program *program.Program // of all processes, the same on all ranks
-	// Region is the MPI function of each Call of the program, trace.Undefined where a record stands outside of calls.
+	// Region is the MPI function of each Call of the program, trace.Undefined if a record is outside of calls.
 	Region  []uint32
 	Ranges  []partition.Range // processes of each rank
 	First   uint32            // this rank's processes: First to End - 1
@@ -43,17 +44,17 @@ type Input struct {
 	file      Graphs
 	tables    *tables // read-only
 	processes []trace.Process
-	keys      []uint64   // by node: see callKeys
+	keys      []uint64   // of each node: see callKeys
 	sequences []sequence // likewise
 	// earlyStarts: calls of MPI_Win_start do not wait
 	earlyStarts bool
 	met         trace.Time // when the last one came to the barrier that MPI_Finalize is; never where it is not known to be one
 }
 
-// never is after all events.
+// never is later than all events.
 const never = math.MaxUint64
 
-// Graphs is where the call graphs of a run are: an open file, or the analysis that makes it.
+// Graphs has the call graphs of a run: an open file, or the analysis that makes one.
 type Graphs interface {
 	Procs() uint32 // locations
 	Definitions() ([]byte, error)
@@ -62,16 +63,16 @@ type Graphs interface {
 	Dir(p xtf.Proc) (xtf.DirRow, error)
 }
 
-// OpenOptions say who makes what of a program. The zero value is good for an open file.
+// OpenOptions are options of Open. The zero value is for an open file.
 type OpenOptions struct {
-	Ranges  []partition.Range // processes of each rank; nil: even shares of the events
+	Ranges  []partition.Range // processes of each rank; nil: equal shares of the events
 	Alone   bool              // rank 0 has all processes
-	Primary bool              // look at the first location of each process alone: what others do is not counted
-	Vectors Segments          // keeps the vectors; nil: memory
+	Primary bool              // read only the first location of each process: calls of others are not counted
+	Vectors Segments          // stores the vectors; nil: in memory
 }
 
-// Open makes the program of a run. Collective: all ranks return the same input but for their processes, or the same
-// most severe error.
+// Open makes the program of a run. Collective: all ranks return the same input, except for the vectors of their processes, or the same most
+// severe error.
 func Open(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 	in := &Input{file: file, Ranges: o.Ranges, met: never}
 	if err := c.Agree(in.open()); err != nil {
@@ -113,7 +114,7 @@ func Open(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 	return in, nil
 }
 
-// open reads what all ranks have.
+// open reads what is the same on all ranks.
 func (in *Input) open() error {
 	var err error
 	if in.Defs, err = callview.Definitions(in.file); err != nil {
@@ -127,7 +128,7 @@ func (in *Input) open() error {
 	return err
 }
 
-// weights returns how many events each process has.
+// weights returns the number of events of each process.
 func (in *Input) weights() ([]uint64, error) {
 	w := make([]uint64, len(in.processes))
 	for i, p := range in.processes {
@@ -155,17 +156,17 @@ func (in *Input) Events(p trace.P) (uint64, error) {
 	return d.Events, err
 }
 
-// finalize is MPI_Finalize, the last call of a process without records.
+// finalize is MPI_Finalize, if it is the last call of a process and has no records.
 type finalize struct {
 	begin, end trace.Time
 	ok         bool
 }
 
-// meet makes MPI_Finalize a barrier of all processes if nobody left it before the last one came, as far as the graph is exact, though no record says so: of the time
-// that it took is kept what comes after that, so the barrier takes none. Collective.
+// meet makes MPI_Finalize a barrier, if in the recorded run no process left it before the last one had entered (as far as the graph is
+// exact). No record says so. Of its recorded time only what follows after the last process has entered is kept. Collective.
 func (in *Input) meet(c mpi.Comm, last []finalize) error {
 	const sign = 1 << 63
-	v := []int64{1, math.MaxInt64, math.MaxInt64} // it is the last call; first end; complement of the last begin: times less 2^63
+	v := []int64{1, math.MaxInt64, math.MaxInt64} // whether all have it as last call; first end; complement of the last begin: times less 2^63
 	for _, x := range last {
 		if !x.ok {
 			v[0] = 0
@@ -197,7 +198,7 @@ func (in *Input) meet(c mpi.Comm, last []finalize) error {
 	return nil
 }
 
-// lastCall is the last call of a part of a program.
+// lastCall returns the last call of a part of a program.
 func (b *builder) lastCall(n program.NodeID) (id program.NodeID, ok bool) {
 	for b.program.Nodes[n].Kind != program.Call {
 		x := &b.program.Nodes[n]
@@ -209,7 +210,7 @@ func (b *builder) lastCall(n program.NodeID) (id program.NodeID, ok bool) {
 	return n, true
 }
 
-// load builds programs and vectors of this rank's processes.
+// load makes the programs and vectors of this rank's processes.
 func (in *Input) load(b *builder, o *OpenOptions) (last []finalize, err error) {
 	tick := platform.Scale{Num: picosecondClock, Den: max(in.Defs.Clock().TimerResolution, 1)}
 	in.Vectors = &Vectors{first: in.First, tick: tick, out: o.Vectors, list: make([]vector, in.End-in.First)}
@@ -249,7 +250,7 @@ func (in *Input) load(b *builder, o *OpenOptions) (last []finalize, err error) {
 	return last, nil
 }
 
-// otherThreads counts the MPI calls of all locations of a process but the first, and those that begin before it or end after it.
+// otherThreads counts the MPI calls of all locations of a process except the first, and which locations begin before it or end after it.
 func (in *Input) otherThreads(b *builder, p trace.Process) error {
 	first, err := in.file.Dir(xtf.Proc(p.First))
 	if err != nil {
@@ -283,8 +284,8 @@ func (in *Input) Processes() uint32 { return uint32(len(in.processes)) }
 // Calls returns the number of calls of a process.
 func (in *Input) Calls(process uint32) uint64 { return in.sequences[in.Program.Roots[process]].calls }
 
-// callKeys returns a number for each node that is a Call: equal for equal functions on communicators of equal size, 0 for tests
-// that complete nothing, of which there are as many as there is time, and for what is outside of MPI.
+// callKeys returns a number for each Call node: the same for equal functions on communicators of equal size. It is 0 for calls that do not
+// count: tests that complete nothing, whose number depends on time, and what is outside of MPI.
 func (in *Input) callKeys() []uint64 {
 	keys := make([]uint64, len(in.Program.Nodes))
 	names := map[string]uint64{}
@@ -315,7 +316,7 @@ func (in *Input) callKeys() []uint64 {
 	return keys
 }
 
-// Left counts what the program does not have, or has in another form, by kind: calls or records of all processes.
+// Left counts calls and records of all processes that the program lacks, or represents differently, by kind.
 type Left [len(LeftKinds)]uint64
 
 func (l *Left) add(o *Left) {
@@ -347,7 +348,7 @@ const (
 	LeftLocks
 )
 
-// LeftKinds tell what is counted: its name, whether the program is without it, and what it has instead.
+// LeftKinds describes each kind: its name, whether the program lacks it, and what it has instead.
 var LeftKinds = [...]struct {
 	What string
 	Lost bool
@@ -374,7 +375,7 @@ var LeftKinds = [...]struct {
 	LeftLocks:         {"locks", false, "in the recorded order: locks of windows that another process had before"},
 }
 
-// CallNodes returns the calls of a process in order, as nodes of the program: 4 bytes a call.
+// CallNodes returns the calls of a process in order, as nodes of the program. It takes 4 bytes for each call.
 func (in *Input) CallNodes(process uint32) ([]program.NodeID, error) {
 	calls := in.Calls(process)
 	if calls >= math.MaxInt32 {
@@ -424,12 +425,12 @@ func (in *Input) Span(process uint32) (first, last trace.Time, ok bool, err erro
 	return l.First(), lastTime(l), true, nil
 }
 
-// Picoseconds converts a difference of times of the run, rounded down; false if that is 2^63 ps or more.
+// Picoseconds converts a difference of times of the run, rounded down; false if the result is 2^63 ps or more.
 func (in *Input) Picoseconds(ticks trace.Time) (int64, bool) {
 	return in.Tick().Checked(uint64(ticks))
 }
 
-// Tick is the length of a tick of the run, in ps.
+// Tick returns the length of a tick of the run in ps.
 func (in *Input) Tick() platform.Scale {
 	return platform.Scale{Num: picosecondClock, Den: max(in.Defs.Clock().TimerResolution, 1)}
 }
@@ -440,7 +441,7 @@ type Delayed struct {
 	simnet.Calc
 	First uint32
 	Delay []int64     // ps, of process First and those after it
-	Kept  simnet.Calc // of calls, see [Vectors.Kept]
+	Kept  simnet.Calc // time of calls, see [Vectors.Kept]
 }
 
 // Fill implements [simnet.Calc].
@@ -468,6 +469,5 @@ func (d *Delayed) Fill(process uint32, first uint64, dst []int64) error {
 	return nil
 }
 
-// Alike returns the processes that call the same in the same order: ascending lists in the order of their first members.
-// Collective.
+// Alike returns the processes that make the same calls in the same order: ascending lists, ordered by their first members. Collective.
 func (in *Input) Alike(c mpi.Comm) ([][]uint32, error) { return in.group(c, in.keys, in.sequences) }

@@ -11,11 +11,11 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// knot is an instant that is known in both runs.
+// knot is an instant whose time is known in the recorded and in the predicted run.
 type knot struct {
-	event    uint64 // of the process's first location, noEvent for none
+	event    uint64 // number of the event in the process's first location, noEvent for none
 	recorded trace.Time
-	time     int64 // ps
+	time     int64 // predicted, ps
 }
 
 const noEvent = 1<<64 - 1
@@ -26,7 +26,7 @@ const noEvent = 1<<64 - 1
 type knots struct {
 	process uint32
 	cursor  *ccg.Cursor
-	role    map[uint32]ccg.Role // by node
+	role    map[uint32]ccg.Role // of each node
 	times   *timeReader
 	tick    platform.Scale
 	met     trace.Time  // see Input.meet
@@ -35,13 +35,13 @@ type knots struct {
 	depth   int         // around it
 	passed  trace.Time  // of the last event that cursor passed
 	a, b    knot
-	enter   knot // of the open call
-	leave   knot // of the call that b begins, where its times are known together; noEvent otherwise
+	enter   knot // begin of the open call
+	leave   knot // end of the call whose begin is b, if both became known together; event is noEvent otherwise
 	last    bool // b is the end of the process
 	long    bool // a time did not fit
 }
 
-// knots opens the knots of a process. Loc is the location that asks.
+// knots opens the knots of a process for one of its locations.
 func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 	master := loc
 	if thread != 0 {
@@ -69,13 +69,13 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 	}
 	k.a, k.passed = k.b, master.First()
 	k.b = knot{event: noEvent, recorded: k.passed, time: r.o.Recorded.Tick().Of(int64(k.passed - r.o.Origin))}
-	if thread != 0 { // whose events may come before
+	if thread != 0 { // its events may come before the process's first one
 		return k, nil
 	}
 	return k, k.advance()
 }
 
-// advance goes on by a knot.
+// advance moves on by one knot.
 func (k *knots) advance() error {
 	k.a = k.b
 	if k.leave.event != noEvent {
@@ -95,7 +95,7 @@ func (k *knots) advance() error {
 	if err := k.cursor.Err(); err != nil {
 		return err
 	}
-	if k.current == ccg.Ends { // the call was never left
+	if k.current == ccg.Ends { // the call has no end
 		k.current = ccg.Within
 		k.begin()
 		return nil
@@ -103,7 +103,7 @@ func (k *knots) advance() error {
 	return k.end()
 }
 
-// step passes an event and reports whether its time is known, which is then that of b.
+// step passes an event and reports whether its time is known; then b is that knot.
 func (k *knots) step(s *ccg.Step) (known bool, err error) {
 	if k.current != ccg.Within {
 		if s.Move != ccg.Leaves || s.Depth != k.depth {
@@ -127,11 +127,11 @@ func (k *knots) step(s *ccg.Step) (known bool, err error) {
 		k.current, k.depth, k.enter = role, s.Depth, k.b
 		return role == ccg.Separates, nil
 	}
-	_, err = k.times.next() // of a record: it takes no time of the recorded run
+	_, err = k.times.next() // of a record, which took no time in the recorded run
 	return true, err
 }
 
-// knot reads the time of an event.
+// knot returns the knot of an event with the next simulated time.
 func (k *knots) knot(s *ccg.Step) (knot, error) {
 	t, err := k.times.next()
 	return knot{s.Event, k.passed, t}, err
@@ -148,7 +148,7 @@ func (k *knots) begin() {
 	k.leave.time += k.tick.Of(int64(min(uint64(k.passed-k.enter.recorded)-idle, math.MaxInt64)))
 }
 
-// end reads the end of the process. The time before it belongs to a call that was never left, if there is one.
+// end reads the end of the process. If the last call has no end, the time before belongs to it.
 func (k *knots) end() error {
 	k.last = true
 	k.b = knot{event: noEvent, recorded: k.passed, time: k.a.time}
@@ -164,7 +164,7 @@ func (k *knots) end() error {
 	}
 }
 
-// byNumber gives the events of the process's first location their times.
+// byNumber sets the times of events of the process's first location.
 func (k *knots) byNumber(b *trace.Batch) error {
 	for i := range b.Events {
 		if e := &b.Events[i]; !k.last && b.First+uint64(i) == k.b.event {
@@ -179,7 +179,7 @@ func (k *knots) byNumber(b *trace.Batch) error {
 	return k.fits()
 }
 
-// fits refuses times that do not fit.
+// fits returns an error if a time did not fit.
 func (k *knots) fits() error {
 	if k.long {
 		return fmt.Errorf("process %d: %w", k.process, ErrTooLong)
@@ -187,7 +187,7 @@ func (k *knots) fits() error {
 	return nil
 }
 
-// byTime gives the events of another thread of the process their times.
+// byTime sets the times of events of another thread of the process.
 func (k *knots) byTime(b *trace.Batch) error {
 	for i := range b.Events {
 		e := &b.Events[i]
@@ -201,7 +201,7 @@ func (k *knots) byTime(b *trace.Batch) error {
 	return k.fits()
 }
 
-// at returns the predicted time of a recorded one from a on, rounded down. After the end of the process time goes on as it did.
+// at returns the predicted time for a recorded time not before a, rounded down. After the end of the process, time passes as recorded.
 func (k *knots) at(t trace.Time) trace.Time {
 	switch {
 	case k.last && t >= k.b.recorded:

@@ -15,24 +15,24 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// ErrNoRows means that a file has no rows of events, which Observe needs.
+// ErrNoRows means that a file lacks the rows of events that Observe needs.
 var ErrNoRows = errors.New("the file has no rows of events")
 
-// nobody is the cause of waits that have none.
+// nobody is the cause of waits without a cause.
 const nobody = 1<<32 - 1
 
 // observer reads a run for package extract.
 type observer struct {
 	f       *xtf.File
 	d       *trace.Definitions
-	seconds float64  // of a tick
-	rank    []int    // by location: its process where it is the first of it, else -1
-	class   []string // by location, of processes; nil: there are none
+	seconds float64  // length of a tick
+	rank    []int    // of each location: its process if it is the first location of that, else -1
+	class   []string // class of the process of each location; nil: there are no classes
 }
 
-// Observe reads messages, collectives, files and wait states of all processes of a file: what a capacity model is
-// extracted from. Of a process it takes the first location. jobs names what of the run a job is. Memory: 130 bytes a message,
-// 80 a collective, 24 a wait, 16 a call of MPI and an operation on a file.
+// Observe reads messages, collectives, file operations and wait states of the first location of each process: the input for extracting a
+// capacity model. jobs says what counts as a job. Memory: 130 bytes for each message, 80 for each collective, 24 for each wait, 16 for each
+// MPI call and file operation.
 func Observe(f *xtf.File, jobs ObservedJobs) (*extract.Run, error) {
 	d, err := callview.Definitions(f)
 	if err != nil {
@@ -74,7 +74,7 @@ func (o *observer) classes() error {
 	})
 }
 
-// input is what the provenance says that the trace is known by.
+// input returns the identity of the trace from the provenance.
 func (o *observer) input() (string, error) {
 	b, err := o.f.Provenance()
 	if err != nil {
@@ -140,12 +140,13 @@ func (o *observer) process(r *extract.Rank, p trace.Process) error {
 	return nil
 }
 
-// wait adds a wait state that somebody caused.
+// wait adds a wait state that another process caused. It leaves out waits for a device, and waits until the others have passed (no
+// process is their cause), which are part of the operation.
 func (o *observer) wait(r *extract.Rank, w *xtf.Wait) error {
 	if w.End < w.T {
 		return xtf.ErrCorrupt
 	}
-	if w.CauseP == nobody || xtf.PatternItem(w.Pattern) == xtf.ItemLateKernel { // of a device; until others are through as well: what the operation takes, not what it waits for
+	if w.CauseP == nobody || xtf.PatternItem(w.Pattern) == xtf.ItemLateKernel {
 		return nil
 	}
 	r.Waits = append(r.Waits, extract.Wait{
@@ -154,7 +155,7 @@ func (o *observer) wait(r *extract.Rank, w *xtf.Wait) error {
 	return nil
 }
 
-// message adds a side of a message that has another side elsewhere.
+// message adds one side of a message whose other side is another process's.
 func (o *observer) message(r *extract.Rank, n uint64, m *xtf.P2P) error {
 	if m.Kind&(xtf.P2PMarker|xtf.P2PUnmatched|xtf.P2PIncomplete) != 0 || m.End == xtf.Never {
 		return nil
@@ -234,13 +235,13 @@ func (o *observer) name(region uint32) string {
 	return ""
 }
 
-// ErrNoJob means that what was to be a job is not in a run.
+// ErrNoJob means that the run does not have the requested jobs.
 var ErrNoJob = errors.New("no such job in the run")
 
-// ObservedJobs says what of a run a job is. The zero value: the run is one job, from MPI_Init to MPI_Finalize.
+// ObservedJobs says what a job is. Zero value: the run is one job, from MPI_Init to MPI_Finalize.
 type ObservedJobs struct {
 	Node   *uint32 // each execution of this node of the interval tree
-	Region string  // each call of this function that is in no other one
+	Region string  // each call of this function that is not inside of another
 	Repeat bool    // each execution of the outermost interval, or else function, that all processes execute more than once
 }
 
@@ -282,7 +283,7 @@ func (o *observer) jobs(out *extract.Run, j ObservedJobs) error {
 	return nil
 }
 
-// executions makes a job of each execution of a node, on the first location of a process.
+// executions makes a job of each execution of a node on the first location of a process.
 func (o *observer) executions(r *extract.Rank, p trace.Process, node uint32) error {
 	return xtf.Each(o.f, xtf.Proc(p.First), func(_ uint64, x *xtf.Ival) error {
 		if x.Node == node {
@@ -300,7 +301,7 @@ func (o *observer) job(r *extract.Rank, begin, end uint64) error {
 	return nil
 }
 
-// regionsOf are the definitions with a name.
+// regionsOf returns the regions with a name.
 func (o *observer) regionsOf(name string) map[uint32]bool {
 	found := map[uint32]bool{}
 	for i := range o.d.Regions {
@@ -311,22 +312,21 @@ func (o *observer) regionsOf(name string) map[uint32]bool {
 	return found
 }
 
-// repeat counts the executions of what may be a job, rank after rank.
+// repeat counts the executions of a candidate for a job, rank by rank.
 type repeat struct {
-	here   int // executions of the rank that is read
-	each   int // executions of each rank before that communicates
-	ranks  int // of these
+	here   int // executions of the current rank
+	each   int // executions of each earlier rank that communicates
+	ranks  int // number of these ranks
 	uneven bool
 	ticks  float64
 }
 
-// add counts an execution.
 func (x *repeat) add(ticks uint64) {
 	x.here++
 	x.ticks += float64(ticks)
 }
 
-// repeats are what may be a job, by node or region.
+// repeats are the candidates, by node or region.
 type repeats map[uint32]*repeat
 
 func (list repeats) end(communicates bool) {
@@ -340,12 +340,12 @@ func (list repeats) end(communicates bool) {
 	}
 }
 
-// regular says whether so many ranks, which communicate, have equally many executions, and more than one.
+// regular reports whether all communicating ranks have the same number of executions, more than one.
 func (x *repeat) regular(communicating int) bool {
 	return x.ranks == communicating && !x.uneven && x.each > 1
 }
 
-// repeated finds the outermost thing that all processes execute again and again; of several the one with the most time.
+// repeated returns the outermost node or function that all processes execute repeatedly; of several the one with the most time.
 func (o *observer) repeated(out *extract.Run) (ObservedJobs, error) {
 	nodes, regions, parents := repeats{}, repeats{}, map[uint32]uint32{}
 	err := xtf.Each(o.f, xtf.WholeRun, func(_ uint64, x *xtf.Interval) error {
@@ -381,7 +381,7 @@ func (o *observer) repeated(out *extract.Run) (ObservedJobs, error) {
 			communicating++
 		}
 	}
-	covered := map[uint32]bool{} // by a node above it, which has a lower number
+	covered := map[uint32]bool{} // descendant of a candidate; parents have lower numbers
 	if n, ok := mostTime(nodes, func(n uint32, x *repeat) bool {
 		above := nodes[parents[n]]
 		covered[n] = covered[parents[n]] || above != nil && above.regular(communicating)
@@ -396,7 +396,7 @@ func (o *observer) repeated(out *extract.Run) (ObservedJobs, error) {
 		"Name what a job is, or give the run intervals: analyze --between coll:Allreduce, or markers in the program", ErrNoJob)
 }
 
-// countRegions counts the calls of functions of the program, those inside of calls of the same function left out.
+// countRegions counts the calls of functions of the program, without recursive calls.
 func (o *observer) countRegions(list repeats, p xtf.Proc) error {
 	open := map[uint32]uint64{}
 	return xtf.Each(o.f, p, func(_ uint64, c *xtf.Call) error {
@@ -412,7 +412,7 @@ func (o *observer) countRegions(list repeats, p xtf.Proc) error {
 	})
 }
 
-// mostTime is the candidate with the most time, of equals the lowest. It asks in ascending order.
+// mostTime returns the candidate with the most time, of equals the lowest. It calls candidate in ascending order.
 func mostTime(list repeats, candidate func(uint32, *repeat) bool) (best uint32, ok bool) {
 	for _, k := range slices.Sorted(maps.Keys(list)) {
 		if candidate(k, list[k]) && (!ok || list[k].ticks > list[best].ticks) {

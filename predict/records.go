@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// recordKind is what a record of a call does in the program.
+// recordKind is the meaning of a record in the program.
 type recordKind uint8
 
 const (
@@ -19,14 +19,14 @@ const (
 	recIsend                // posts
 	recSendDone             // completes
 	recRecv                 // blocking
-	recIrecv                // posts; who sends is not known yet
-	recIrecvDone            // completes, and says who sent
+	recIrecv                // posts; the source is not known yet
+	recIrecvDone            // completes; has the source
 	recColl                 // blocking
-	recIcoll                // posts; which one is not known yet
+	recIcoll                // posts; the operation is not known yet
 	recIcollDone            // completes
-	recCancel               // ends a request in vain
+	recCancel               // ends a request without completing it
 	recFile
-	recSkip // says nothing to the program, but its values are in a column with others
+	recSkip // no meaning, but its values share a column with others
 )
 
 // posts and completes report whether a record posts or ends a request.
@@ -36,7 +36,7 @@ func (k recordKind) completes() bool {
 	return k == recSendDone || k == recIrecvDone || k == recIcollDone || k == recCancel
 }
 
-// columns appends the columns of the bytes that may differ, in the order in which they are read.
+// columns appends the columns of the bytes that differ between instances, in the order in which they are read.
 func (r *record) columns(dst []int32) []int32 {
 	for _, v := range [...]value{r.bytes, r.recv} {
 		if v.column >= 0 {
@@ -46,16 +46,16 @@ func (r *record) columns(dst []int32) []int32 {
 	return dst
 }
 
-// value is a number of a record: constant in the location, or from a column.
+// value is a number in a record: constant in the location, or from a column.
 type value struct {
 	column int32 // -1: constant
 	value  uint64
 }
 
-// record is an Event as the program has it.
+// record is an Event as the program represents it.
 type record struct {
 	kind    recordKind
-	drop    bool           // of a partner or operation that the program has not: the request is followed all the same
+	drop    bool           // its partner or operation is not in the program; its request is still tracked
 	action  program.Action // without bytes and age
 	channel uint32         // number of its channel in the location
 	bytes   value
@@ -65,7 +65,7 @@ type record struct {
 	between bool  // a blocking collective operation of two groups
 }
 
-// channelKey names a channel or the collectives of a communicator.
+// channelKey identifies a channel, or the collectives of a communicator.
 type channelKey struct {
 	kind    program.ActionKind // PostSend, PostRecv, PostColl
 	comm    uint32
@@ -73,7 +73,7 @@ type channelKey struct {
 	tag     uint32
 }
 
-// reader takes the Events of one location apart.
+// reader interprets the Events of one location.
 type reader struct {
 	tables   *tables
 	left     *Left
@@ -81,7 +81,7 @@ type reader struct {
 	process  uint32
 	own      map[uint32]ownPlace
 	channels map[channelKey]uint32
-	constant map[int32]value // columns looked at
+	constant map[int32]value // of columns that were examined
 	fields   []ccg.Field
 }
 
@@ -91,7 +91,7 @@ type ownPlace struct {
 	member bool
 }
 
-// kinds says which record of the trace is what, and where its request id is.
+// recordKinds has, for each record of the trace, its meaning and the field with the request id (-1: none).
 var recordKinds = map[trace.Kind]struct {
 	kind    recordKind
 	request int
@@ -103,7 +103,7 @@ var recordKinds = map[trace.Kind]struct {
 	trace.IoOperationBegin: {recFile, -1},
 }
 
-// record reads node n, an Event.
+// record interprets node n, an Event.
 func (r *reader) record(n uint32, x *ccg.Node) (record, error) {
 	known := recordKinds[x.Record]
 	rec := record{kind: known.kind, bytes: value{column: -1}, recv: value{column: -1}}
@@ -138,7 +138,7 @@ func (r *reader) record(n uint32, x *ccg.Node) (record, error) {
 	return rec, err
 }
 
-// value looks whether a column holds one value only.
+// value returns the value of a field, as a constant if its column has only one value.
 func (r *reader) value(f *ccg.Field) (value, error) {
 	if f.Column < 0 {
 		return value{-1, f.Value}, nil
@@ -184,7 +184,7 @@ func (r *reader) place(comm uint32) ownPlace {
 	return p
 }
 
-// message reads partner, communicator and tag.
+// message interprets partner, communicator and tag.
 func (r *reader) message(rec *record, f []ccg.Field, instances uint64) {
 	comm, rank := uint32(f[1].Value), uint32(f[0].Value)
 	number, ok := r.tables.number[comm]
@@ -202,8 +202,8 @@ func (r *reader) message(rec *record, f []ccg.Field, instances uint64) {
 	rec.channel = r.channel(channelKey{rec.action.Kind, number, peer, rec.action.Tag})
 }
 
-// partner chooses how the program names a partner: as the graph does, so that processes share nodes as they share those of the
-// graph.
+// partner chooses how the action identifies its partner. It does so as the graph does, so that processes that share nodes of the graph
+// share nodes of the program.
 func (r *reader) partner(a *program.Action, comm, number, rank, peer uint32, how ccg.Partner) {
 	own, size := r.place(comm).rank, r.tables.comms[number].Size
 	if r.tables.kinds[number] != commPlain { // partners by process
@@ -231,7 +231,7 @@ func (r *reader) channel(k channelKey) uint32 {
 	return n
 }
 
-// collective reads operation, communicator and root.
+// collective interprets operation, communicator and root.
 func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) {
 	number, ok := r.tables.number[uint32(f[1].Value)]
 	kind, varying, known := collKind(f[0].Value)
@@ -262,7 +262,7 @@ func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) {
 	rec.channel = r.channel(channelKey{kind: program.PostColl, comm: number})
 }
 
-// tables hold what the definitions say of regions and communicators.
+// tables have what the program needs of the definitions.
 type tables struct {
 	defs    *trace.Definitions
 	regions []regionInfo
@@ -275,21 +275,21 @@ type tables struct {
 	meets     map[uint32]uint32 // likewise, see addMeetings
 }
 
-// regionInfo is what matters of a region.
+// regionInfo is what the program needs of a region.
 type regionInfo struct {
 	class trace.CallClass
 	post  program.ActionKind // of its sends
-	test  bool               // may complete nothing
-	some  bool               // may complete some of its requests
-	probe bool               // waits for a message that another call receives
+	test  bool               // it may complete nothing
+	some  bool               // it may complete only some of its requests
+	probe bool               // it waits for a message that another call receives
 	spawn bool
-	// operator: it makes an operator, whose function no record tells
+	// operator: it makes a reduction operator; records do not have its function
 	operator bool
 	apart    bool // a file operation or one-sided call outside of MPI
 }
 
-// mute reports whether the records in a call of a region do nothing in the program: MPI_Init is not a barrier, and what the platform's
-// file system would take for a transfer outside of MPI is not asked.
+// mute reports whether records in a call of a region are ignored: MPI_Init is not a barrier, and file operations outside of MPI keep their
+// recorded time.
 func (x *regionInfo) mute() bool { return x.class&trace.ClassInit != 0 || x.apart }
 
 // commKind says how the operations of a communicator are recorded.
@@ -297,8 +297,8 @@ type commKind uint8
 
 const (
 	commPlain commKind = iota
-	commAlone          // of one process: its collectives need nobody; partners are told by process
-	commParts          // two groups, or unknown members: partners are told by process, no collectives
+	commAlone          // one process: its collectives wait for nobody; partners are processes
+	commParts          // two groups, or unknown members: partners are processes; no collectives
 )
 
 func newTables(d *trace.Definitions) *tables {
@@ -369,7 +369,7 @@ func identity(members []uint32) bool {
 	return true
 }
 
-// distinct reports whether there are members, all different and among n processes.
+// distinct reports whether there are members, all different and below n.
 func distinct(members []uint32, n uint32) bool {
 	seen := make([]bool, n)
 	for _, p := range members {
@@ -381,7 +381,7 @@ func distinct(members []uint32, n uint32) bool {
 	return len(members) > 0
 }
 
-// region returns what matters of a region; nothing of one that is not defined.
+// region returns what the program needs of a region; nothing for one that is not defined.
 func (t *tables) region(ref uint32) *regionInfo {
 	if i, ok := t.defs.RegionIndex(ref); ok {
 		return &t.regions[i]
@@ -389,12 +389,12 @@ func (t *tables) region(ref uint32) *regionInfo {
 	return &t.none
 }
 
-// collKind returns what the network does for a collective operation of OTF2, and whether members have parts of their own size.
+// collKind returns the network operation for a collective operation of OTF2, and whether members have parts of different sizes.
 func collKind(op uint64) (k program.CollKind, varying, ok bool) {
 	kinds := [...]program.CollKind{
 		program.Barrier, program.Bcast, program.Gather, program.Gather, program.Scatter, program.Scatter, program.Allgather, program.Allgather,
 		program.Alltoall, program.Alltoall, program.Alltoall, program.Allreduce, program.Reduce, program.ReduceScatter, program.Scan, program.Scan, program.ReduceScatter,
-		22: program.Barrier, // from 17 on handles and memory: at least nobody goes on before all have come
+		22: program.Barrier, // 17 to 22: making and freeing handles and memory; no member continues before all have entered
 	}
 	if op >= uint64(len(kinds)) {
 		return 0, false, false
@@ -402,8 +402,8 @@ func collKind(op uint64) (k program.CollKind, varying, ok bool) {
 	return kinds[op], slices.Contains([]uint64{3, 5, 7, 9, 10, 13}, op), true
 }
 
-// collBytes turns the bytes of a record into those of an action: for one partner where there is a part for each. Records count
-// what the library would move if everybody sent to everybody concerned, itself included, as Score-P does.
+// collBytes converts the bytes of a record to those of an action: of one part if there is one for each rank. Records count what would move
+// if every member sent to every other, itself included, as Score-P does.
 func collBytes(k program.CollKind, size uint32, sent, received uint64) (bytes, got uint64) {
 	n := uint64(size)
 	part := func(b uint64) uint64 {
@@ -421,7 +421,7 @@ func collBytes(k program.CollKind, size uint32, sent, received uint64) (bytes, g
 		b := max(sent, part(received))
 		return b, b
 	case program.Gather:
-		b := max(sent, part(received)) // of the root, which may gather in place
+		b := max(sent, part(received)) // received: the root may use MPI_IN_PLACE
 		return b, part(received)
 	case program.Scatter:
 		return part(sent), max(received, part(sent))

@@ -21,14 +21,14 @@ import (
 // picosecondClock is the resolution of predicted runs, in ticks a second.
 const picosecondClock = 1e12
 
-// Retimed is a recorded run with other times as an input of the analysis: the recorded events of each location, in their order. With a
-// method Gather it is a [trace.Interleaved].
+// Retimed is a recorded run with other times, as a source for an analysis: the recorded events of each location, in order. With a method
+// Gather it is a [trace.Interleaved].
 type Retimed struct {
 	Defs *trace.Definitions
-	ID   [32]byte // of the recorded run and of what decides the times
+	ID   [32]byte // identifies the recorded run and what determines the times
 	Size func(p trace.P) (events uint64, err error)
 	Open func(p trace.P) (*ccg.Location, error)
-	// Times gives what sets the times of a location's events, batch by batch.
+	// Times returns a function that sets the times of a location's events, batch by batch.
 	Times func(p trace.P, l *ccg.Location) (set func(b *trace.Batch) error, err error)
 }
 
@@ -38,13 +38,13 @@ func (r *Retimed) Definitions() *trace.Definitions { return r.Defs }
 // Format names the kind of source.
 func (r *Retimed) Format() string { return "prediction" }
 
-// Identity is a hash of what decides the result.
+// Identity returns a hash of what determines the result.
 func (r *Retimed) Identity() [32]byte { return r.ID }
 
-// Close does nothing: what is open belongs to the caller.
+// Close does nothing: the recorded run belongs to the caller.
 func (r *Retimed) Close() error { return nil }
 
-// Measure tells the size of a location by its events, which is what reading them costs.
+// Measure returns the number of events of a location as its size, because reading it takes as much time.
 func (r *Retimed) Measure(p trace.P) (trace.Extent, error) {
 	n, err := r.Size(p)
 	if err != nil || n == 0 {
@@ -53,7 +53,7 @@ func (r *Retimed) Measure(p trace.P) (trace.Extent, error) {
 	return trace.Extent{Bytes: n, Events: n, Chunks: 1}, nil
 }
 
-// Stream opens a location, whose times must be on this rank.
+// Stream opens a location. Its times must be on this rank.
 func (r *Retimed) Stream(p trace.P) (trace.Stream, error) {
 	loc, err := r.Open(p)
 	if err != nil {
@@ -73,26 +73,26 @@ func (r *Retimed) Stream(p trace.P) (trace.Stream, error) {
 	}), nil
 }
 
-// Run is a predicted run as an input of the analysis. It is a [trace.Interleaved].
+// Run is a predicted run as a source for an analysis. It is a [trace.Interleaved].
 //
-// The first location of a process gets the simulated times for the calls of the program. All that lies between two of these,
-// in it and in the other threads of the process, keeps its proportions; so do calls whose time is computation. Locations of no
-// process of the program keep their recorded times.
+// On the first location of a process, calls of the program get their simulated times. All times between two of these, also of other threads
+// of the process and of calls that count as computation, are interpolated. Locations whose process is not in the program keep their
+// recorded times.
 type Run struct {
 	Retimed
 	o RunOptions
 }
 
-// RunOptions say what a predicted run is made of.
+// RunOptions are the parts of a predicted run.
 type RunOptions struct {
 	Comm       mpi.Comm   // of all ranks; the run keeps it
 	Recorded   *Input     // what was predicted
-	Times      Segments   // of this rank's processes, from Times
+	Times      Segments   // written by Times, of this rank's processes
 	First, End uint32     // this rank's processes
-	Origin     trace.Time // recorded instant that the simulation calls 0
+	Origin     trace.Time // recorded time that is 0 in the simulation
 	Makespan   int64      // ps
-	Properties []Property // of the prediction, for its definitions
-	Identity   []byte     // what else decides the result
+	Properties []Property // added to the definitions
+	Identity   []byte     // what else determines the result
 }
 
 // NewRun returns the predicted run.
@@ -110,7 +110,7 @@ func NewRun(o RunOptions) (*Run, error) {
 	return r, nil
 }
 
-// times stretches the times of a location, which must be on this rank, see Gather.
+// times returns the function that interpolates the times of a location. They must be on this rank, see Gather.
 func (r *Run) times(p trace.P, l *ccg.Location) (func(b *trace.Batch) error, error) {
 	process, thread := r.Defs.Process(p)
 	if process >= r.o.Recorded.Processes() {
@@ -126,7 +126,7 @@ func (r *Run) times(p trace.P, l *ccg.Location) (func(b *trace.Batch) error, err
 	return k.byTime, nil
 }
 
-// recordedTimes keeps times, in ps.
+// recordedTimes keeps recorded times, converted to ps.
 func (r *Run) recordedTimes(b *trace.Batch) error {
 	for i := range b.Events {
 		e := &b.Events[i]
@@ -139,10 +139,10 @@ func (r *Run) recordedTimes(b *trace.Batch) error {
 	return nil
 }
 
-// Property is a name and a value in the definitions of a prediction. Neither may be a path: they decide bytes.
+// Property is a name and a value in the definitions of a prediction. Neither may be a path, because they determine bytes of the result.
 type Property struct{ Name, Value string }
 
-// predictedDefinitions are those of the recorded run with the clock of the simulation, and the properties.
+// predictedDefinitions returns the definitions of the recorded run with the clock of the simulation and the properties.
 func predictedDefinitions(recorded *trace.Definitions, makespan int64, list []Property) (*trace.Definitions, error) {
 	d, err := Annotated(recorded, list)
 	if err == nil {
@@ -152,8 +152,8 @@ func predictedDefinitions(recorded *trace.Definitions, makespan int64, list []Pr
 	return d, err
 }
 
-// Annotated are the definitions of a recorded run with the properties at the root of the system tree or, where there is none, at the
-// first location group.
+// Annotated returns the definitions of a recorded run with properties of the root of the system tree or, if there is none, of the first
+// location group.
 func Annotated(recorded *trace.Definitions, list []Property) (*trace.Definitions, error) {
 	b, err := recorded.AppendBinary(nil)
 	if err != nil {
@@ -210,16 +210,15 @@ func (in *Input) roles(process uint32, l *ccg.Location, sync *synchronised) (map
 	return roles, nil
 }
 
-// Segments keeps what is appended for each process of a rank, in memory or in files. Different processes may be appended at
-// once.
+// Segments store what is appended for each process of a rank, in memory or in files. Concurrent appends to different processes are safe.
 type Segments interface {
 	Append(process uint32, b []byte) error
 	// Reader reads all that was appended.
 	Reader(process uint32) (io.Reader, error)
 }
 
-// Times writes the simulated times of calls to segments, two a call, each as its distance from the one before: 6 to 8 bytes a
-// call where calls are microseconds apart. It is a [simnet.Observer].
+// Times writes the simulated begin and end of calls to segments, each as distance from the previous time: 6 to 8 bytes for a call if calls
+// are microseconds apart. It is a [simnet.Observer].
 type Times struct {
 	out   Segments
 	first uint32
@@ -228,7 +227,7 @@ type Times struct {
 	pool  sync.Pool
 }
 
-// NewTimes returns an observer for so many processes from the first one on.
+// NewTimes returns an observer for processes first to first+processes-1.
 func NewTimes(out Segments, first uint32, processes int) *Times {
 	return &Times{out: out, first: first, last: make([]int64, processes), calls: make([]uint64, processes), pool: sync.Pool{New: func() any { return new([]byte) }}}
 }
@@ -255,7 +254,7 @@ func (t *Times) Calls(process uint32, first uint64, times []int64) error {
 	return t.out.Append(process, b)
 }
 
-// Finish appends the ends of the processes.
+// Finish appends the times at which processes end.
 func (t *Times) Finish(r *simnet.Result) error {
 	if r.First != t.first || len(r.Times) != len(t.last) {
 		return fmt.Errorf("a result of %d processes from number %d on, times of %d from number %d on", len(r.Times), r.First, len(t.last), t.first)
@@ -272,7 +271,7 @@ func (t *Times) Finish(r *simnet.Result) error {
 	return nil
 }
 
-// timeReader reads the times of one process, its end last.
+// timeReader reads the times of one process; the last one is its end.
 type timeReader struct {
 	from *bufio.Reader
 	last int64
@@ -286,7 +285,6 @@ func newTimeReader(out Segments, process uint32) (*timeReader, error) {
 	return &timeReader{from: bufio.NewReaderSize(r, 4096)}, nil
 }
 
-// next returns the next time, io.EOF after the last.
 func (r *timeReader) next() (int64, error) {
 	gap, err := binary.ReadUvarint(r.from)
 	if err != nil {
@@ -297,19 +295,19 @@ func (r *timeReader) next() (int64, error) {
 }
 
 const (
-	pieceBytes = 1 << 20 // of a process's times that go to another rank at once
+	pieceBytes = 1 << 20 // most bytes of a process's times in a message to another rank
 	tagPiece   = 12
 )
 
-// passage is the times of a process on their way to another rank.
+// passage is the times of a process that are sent to another rank.
 type passage struct {
 	process uint32
 	to      int
 	from    io.Reader
 }
 
-// Gather brings the times of the processes that locations first to end-1 belong to onto this rank. The simulation deals out
-// processes, the analysis locations: at the borders between ranks, they may differ. Collective; folder dir is not used.
+// Gather moves the times of the processes of locations first to end-1 to this rank. The simulation distributes processes over ranks, the
+// analysis locations, so they may differ at the borders between ranks. Collective; the folder is not used.
 func (r *Run) Gather(first, end trace.P, _ string) error {
 	need := [2]uint32{}
 	if first < end {

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// Rule says how the computation of a process follows from that of its representative.
+// Rule says how the computation of a process is derived from that of its representative.
 type Rule uint8
 
 // Rules.
@@ -20,27 +20,27 @@ const (
 	CopyRule              // the representative's target time
 )
 
-// shortEntry is the host time in ps below which the ratio of a single entry says nothing: 1 us.
+// shortEntry is the host time in ps below which the ratio of a single entry is not used: 1 us.
 const shortEntry = 1e6
 
-// quantile of the ratios is cut off at both ends: the last and the first hundredth.
+// quantile: ratios below the first hundredth and above the last are replaced by these.
 const quantile = 100
 
-// Donor is a process whose computation on the target is known: others of its class take theirs from it. It is read-only once
-// made. Memory: 20 bytes an entry.
+// Donor is a process whose computation on the target is known. Others of its class derive theirs from it. It is read-only. Memory: 20 bytes
+// for each entry.
 type Donor struct {
 	Process uint32
 	host    []int64
-	target  []int64 // ps; notMeasured, kept
+	target  []int64 // ps, or notMeasured or kept
 	site    []uint32
 	sites   []siteTotal
 	all     siteTotal
-	low     platform.Scale // least and largest ratio of an entry that is used
+	low     platform.Scale // bounds of ratios
 	high    platform.Scale
 	bounded bool
 }
 
-// siteTotal is what was measured at a site: a place of the program.
+// siteTotal is the sum of measured times at a site: a place in the program.
 type siteTotal struct {
 	host, target int64
 	count        uint64
@@ -53,7 +53,7 @@ func (s *siteTotal) add(host, target int64) bool {
 	return s.host >= 0 && s.target >= 0
 }
 
-// NewDonor prepares a donor: host and target times of each entry in ps, and the site of each, any numbers.
+// NewDonor returns a donor: host and target time of each entry in ps, and the number of its site (any numbers).
 func NewDonor(process uint32, host, target []int64, site []uint32) (*Donor, error) {
 	if len(host) != len(target) || len(site) != len(host) {
 		return nil, fmt.Errorf("process %d: %d host times, %d target times, %d sites", process, len(host), len(target), len(site))
@@ -86,7 +86,7 @@ func NewDonor(process uint32, host, target []int64, site []uint32) (*Donor, erro
 	return d, nil
 }
 
-// Keep leaves entry i of every process as it was recorded, if it was not measured.
+// Keep keeps the recorded time of entry i for every process, if it was not measured.
 func (d *Donor) Keep(i int) {
 	if d.target[i] == notMeasured {
 		d.target[i] = kept
@@ -96,7 +96,7 @@ func (d *Donor) Keep(i int) {
 // Entries returns the length of the vector.
 func (d *Donor) Entries() int { return len(d.host) }
 
-// clamped keeps a ratio within those of the donor's entries but the outermost hundredths.
+// clamped limits a ratio to the donor's bounds.
 func (d *Donor) clamped(f platform.Scale) platform.Scale {
 	switch {
 	case !d.bounded:
@@ -108,7 +108,7 @@ func (d *Donor) clamped(f platform.Scale) platform.Scale {
 	return f
 }
 
-// ratio is that of a site, or of all that was measured where the site tells none.
+// ratio returns the ratio of a site, or of all measured entries if the site has none.
 func (d *Donor) ratio(site uint32) platform.Scale {
 	for _, s := range [...]*siteTotal{&d.sites[site], &d.all} {
 		if s.host > 0 {
@@ -118,7 +118,7 @@ func (d *Donor) ratio(site uint32) platform.Scale {
 	return platform.One
 }
 
-// scaled returns entry i of a process with the given host time. Entries equal to the donor's become the donor's.
+// scaled returns entry i of a process with this host time. If that equals the donor's, it is the donor's target time.
 func (d *Donor) scaled(i int, host int64) (int64, bool) {
 	t, h := d.target[i], d.host[i]
 	switch {
@@ -130,7 +130,7 @@ func (d *Donor) scaled(i int, host int64) (int64, bool) {
 	return d.ratio(d.site[i]).Checked(uint64(host))
 }
 
-// copied returns entry i of any process: the measured time, or the mean of its site.
+// copied returns entry i for any process: the measured time, or the mean of its site.
 func (d *Donor) copied(i int) (int64, bool) {
 	if t := d.target[i]; t != notMeasured {
 		return t, true
@@ -141,13 +141,12 @@ func (d *Donor) copied(i int) (int64, bool) {
 	return d.ratio(d.site[i]).Checked(uint64(d.host[i]))
 }
 
-// Substituted is the computation of a run with that of some processes replaced. Processes without a donor take their host times
-// x Scale.
+// Substituted is the computation of a run, with that of some processes replaced. Processes without a donor take host time x Scale.
 type Substituted struct {
 	Host  simnet.Calc
 	Rule  Rule
 	Scale platform.Scale
-	// Donor of a process, nil for none. It must be safe for concurrent use.
+	// Donor returns the donor of a process, nil for none. It must be safe for concurrent use.
 	Donor  func(process uint32) *Donor
 	in     *Input    // nil: every call counts
 	places []*joiner // by process
@@ -183,7 +182,7 @@ func (s *Substituted) Fill(process uint32, first uint64, dst []int64) error {
 	return nil
 }
 
-// entry returns an entry that follows a donor.
+// entry returns entry i of a process with a donor.
 func (s *Substituted) entry(d *Donor, i int, host int64) (int64, bool) {
 	switch {
 	case d.target[i] == kept:
@@ -194,30 +193,30 @@ func (s *Substituted) entry(d *Donor, i int, host int64) (int64, bool) {
 	return d.scaled(i, host)
 }
 
-// Substitute returns the computation of this rank's processes with that of some replaced.
+// Substitute returns the computation of this rank's processes, replaced where donor returns one.
 func (in *Input) Substitute(rule Rule, scale platform.Scale, donor func(process uint32) *Donor) *Substituted {
 	return &Substituted{Host: in.Vectors, Rule: rule, Scale: scale, Donor: donor, in: in, places: make([]*joiner, in.End-in.First)}
 }
 
-// joins reports whether a process has calls that do not count among those of its class: tests that completed nothing and calls
-// outside of MPI, of which another process may have more. Such calls are skipped, and the entries around them are one.
+// joins reports whether a process has calls that do not count: tests that completed nothing, and calls outside of MPI. Another process of
+// its class may have more or fewer. They are skipped, and the entries around them are added up.
 func (in *Input) joins(process uint32) bool {
 	s := &in.sequences[in.Program.Roots[process]]
 	return s.counted != s.calls
 }
 
-// Counts reports whether a call is one of those that processes of a class have in common.
+// Counts reports whether a call counts: processes of a class have it in common.
 func (in *Input) Counts(call program.NodeID) bool { return in.keys[call] != 0 }
 
-// IsMPI reports whether a call is none of those outside of MPI.
+// IsMPI reports whether a call is one of MPI.
 func (in *Input) IsMPI(call program.NodeID) bool { return !in.tables.region(in.Region[call]).apart }
 
-// Counted returns the calls that count out of all calls of a process. It may change list.
+// Counted returns the calls of a process that count. It may change list.
 func Counted(list []program.NodeID, counts func(program.NodeID) bool) []program.NodeID {
 	return slices.DeleteFunc(list, func(c program.NodeID) bool { return !counts(c) })
 }
 
-// Join adds up the entries of a process's vector around calls that do not count. One that lacks a part is not measured. It may
+// Join adds up the entries of a vector around calls that do not count. An entry with a part that was not measured is not measured. It may
 // change v.
 func Join(calls []program.NodeID, v []int64, counts func(program.NodeID) bool) ([]int64, error) {
 	n := 0
@@ -237,21 +236,21 @@ func Join(calls []program.NodeID, v []int64, counts func(program.NodeID) bool) (
 	return v[:n], nil
 }
 
-// joiner is a place in the vector of a process whose entries are joined.
+// joiner is a position in the vector of a process with joined entries.
 type joiner struct {
 	calls *rope
-	keys  []uint64 // 0 of calls that do not count
+	keys  []uint64 // 0 for calls that do not count
 	next  uint64   // entry
 	at    uint64   // joined entry
-	sum   int64    // of the entries since the last call that counts
+	sum   int64    // of entries since the last call that counts
 }
 
 func (in *Input) newJoiner(process uint32, keys []uint64) *joiner {
 	return &joiner{calls: newRope(in.Program, in.Program.Roots[process]), keys: keys}
 }
 
-// add takes the next entry, and returns the joined one that ends with it: before a call that counts, or at the end. A sum that does
-// not fit is not ok.
+// add takes the next entry. It returns a joined entry if one ends with it: before a call that counts, or at the end. ok is false if the sum
+// does not fit.
 func (j *joiner) add(t uint64) (sum int64, ended, ok bool) {
 	j.next++
 	if j.sum += int64(t); j.sum < 0 || t > math.MaxInt64 {
@@ -265,8 +264,8 @@ func (j *joiner) add(t uint64) (sum int64, ended, ok bool) {
 	return sum, true, true
 }
 
-// fillJoined is Fill for such a process; dst has the host times. A joined entry comes before the call that counts, the entries
-// before are 0.
+// fillJoined is Fill for a process with joined entries; dst has the host times. A joined entry is put before the call that counts; the
+// entries before are 0.
 func (s *Substituted) fillJoined(process uint32, first uint64, dst []int64, d *Donor) error {
 	x := &s.places[process-s.in.First]
 	if first == 0 {

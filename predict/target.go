@@ -15,44 +15,43 @@ import (
 	"strings"
 )
 
-// ErrTarget says that a file holds no computation vectors, or damaged ones.
+// ErrTarget says that a file does not have valid computation vectors.
 var ErrTarget = errors.New("no table of computation vectors")
 
-// ErrTooLong says that times do not fit 2^63 ps, 106 days.
+// ErrTooLong says that a time does not fit 2^63 ps, 106 days.
 var ErrTooLong = errors.New("a time of more than 106 days")
 
-// Target is what was measured of the computation vector of one process, on another machine or in a replay.
+// Target is the measured computation vector of one process, from another machine or a replay.
 type Target struct {
 	Process uint32
-	// Index tells which entry of the vector each time is, ascending; nil for a replay, whose times lie in program order
-	// after MPI_Init.
+	// Index is the entry of the vector for each time, ascending; nil for a replay, whose times are in program order after MPI_Init.
 	Index []uint64
 	Times []int64 // ns
-	// Function is, of a replay, the MPI function that ended each piece of computation, as an index into Names.
+	// Function is, for a replay, the MPI function that ended each piece of computation, as index into Names.
 	Function []uint32
 	Names    []string
 	Totals   Totals
 }
 
-// Totals are the sums below the times of a replay, ns; 0 where it has none.
+// Totals are the sums after the times of a replay, in ns; 0 if it has none.
 type Totals struct {
 	Sum         int64
-	Off         int64 // of the time that passed, when it was not on a processor
-	Least, Most int64 // of the repetitions with the least and the most processor time
+	Off         int64 // elapsed time off the processor
+	Least, Most int64 // processor time of the repetitions with the least and the most
 }
 
-// Entries without a measured time.
+// Values of entries without a measured time.
 const (
 	notMeasured = -1
-	kept        = -2 // as recorded, for every process
+	kept        = -2 // keep the recorded time, for every process
 )
 
-// Place puts the times into a vector of so many entries, in ps; entries without one are notMeasured. For a replay it needs the
-// functions of the process's calls in the recorded run, by number into names: entry i lies before call i.
+// Place returns a vector of entries with the times in ps; entries without a time are notMeasured. For a replay it needs the function of
+// each call of the process in the recorded run (calls, as index into names): entry i precedes call i.
 //
-// A replay is joined to the run from both ends, as far as the functions agree: one that had fewer iterations has its first and
-// last pieces in place. A function that the run never calls was not recorded there (MPI_Wtime, say): what it divides is one
-// entry of the run.
+// It matches a replay with the run from both ends, as far as the functions agree: of a replay with fewer iterations, the first and the last
+// pieces find their places. A function that the run never calls (for example MPI_Wtime) was not recorded; pieces that it separates are one
+// entry.
 func (t *Target) Place(entries uint64, calls []uint32, names []string) ([]int64, error) {
 	if entries > math.MaxInt32 {
 		return nil, fmt.Errorf("process %d: %d entries: %w", t.Process, entries, ErrTooLong)
@@ -79,7 +78,7 @@ func (t *Target) Place(entries uint64, calls []uint32, names []string) ([]int64,
 // unknownFunction is the number of a function that the run never calls.
 const unknownFunction = math.MaxUint32
 
-// numbers translates the functions of the target to those of the run.
+// numbers converts the functions of the target to those of the run.
 func (t *Target) numbers(names []string) []uint32 {
 	of := make(map[string]uint32, len(names))
 	for i, n := range names {
@@ -102,20 +101,20 @@ func (t *Target) numbers(names []string) []uint32 {
 	return list
 }
 
-// joining puts a replay's pieces to the entries of a run.
+// joining matches a replay's pieces with the entries of a run.
 type joining struct {
 	v         []int64
 	calls     []uint32 // function of each call of the run
 	times     []int64  // ns, of each piece
-	functions []uint32 // that ended each piece
-	piece     int      // pieces joined from the front
-	call      int      // first call without a joined piece
+	functions []uint32 // function that ended each piece
+	piece     int      // pieces matched from the front
+	call      int      // first call without a matched piece
 }
 
-// forward joins from the first call after MPI_Init.
+// forward matches from the first call after MPI_Init.
 func (j *joining) forward() {
 	j.call = min(1, len(j.calls))
-	var open int64 // ns of pieces that an unrecorded function ended
+	var open int64 // ns of pieces that an unknown function ended
 	for i := 0; i < len(j.times); i++ {
 		if j.functions[i] == unknownFunction {
 			open += j.times[i]
@@ -131,7 +130,7 @@ func (j *joining) forward() {
 	}
 }
 
-// backward joins from the last call, as far as nothing is joined.
+// backward matches from the last call, down to what forward has matched.
 func (j *joining) backward() {
 	last := len(j.calls)
 	for i := len(j.times) - 1; i >= j.piece; i-- {
@@ -149,16 +148,16 @@ func (j *joining) backward() {
 	}
 }
 
-// Clock chooses one of the two times that a replay has of each piece of computation.
+// Clock chooses which time of a replay's pieces to use.
 type Clock uint8
 
 // Clocks.
 const (
-	WallClock Clock = iota // time that passed, as in the recorded run
+	WallClock Clock = iota // elapsed time, as in the recorded run
 	CPUClock               // processor time
 )
 
-// maxTargetNS bounds one time and their sum: 2^63 ps.
+// maxTargetNS is the most ns of one time, and of their sum: 2^63 ps.
 const maxTargetNS = math.MaxInt64 / 1000
 
 // Headers of the two forms.
@@ -167,11 +166,11 @@ var (
 	replayHeader = []string{"sequence", "function", "count", "cpu_ns", "wall_ns"}
 )
 
-// maxFunctions bounds the names of a replay, which are those of MPI.
+// maxFunctions is the most names of functions in a replay.
 const maxFunctions = 4096
 
-// ReadTargets reads vectors from CSV: the rows rank,index,ns of any tool, in any order, or what coppice replay writes of one
-// process, whose rank is the file's name: 7.csv. Name is for messages, and for that. Memory: 16 bytes a row.
+// ReadTargets reads vectors from CSV: rows rank,index,ns of any tool, in any order, or one process's file of coppice replay, whose name is
+// the rank: 7.csv. Memory: 16 bytes for each row.
 func ReadTargets(name string, from io.Reader, clock Clock) ([]Target, error) {
 	in := targetReader{name: name, clock: clock}
 	r := bufio.NewReader(from)
@@ -200,13 +199,13 @@ type targetReader struct {
 	csv   *csv.Reader
 }
 
-// fail is an error in column i of the row in progress.
+// fail returns an error about column i of the current row.
 func (in *targetReader) fail(i int, format string, args ...any) error {
 	line, _ := in.csv.FieldPos(i)
 	return fmt.Errorf("%s:%d: %w: %s", in.name, line, ErrTarget, fmt.Sprintf(format, args...))
 }
 
-// failed is an error of reading.
+// failed returns an error of reading.
 func (in *targetReader) failed(err error) error {
 	var p *csv.ParseError
 	switch {
@@ -233,7 +232,7 @@ func (in *targetReader) next(fields int) ([]string, bool, error) {
 	return row, true, nil
 }
 
-// number reads a whole number up to most.
+// number reads an integer from 0 to most.
 func (in *targetReader) number(row, header []string, i int, most uint64) (uint64, error) {
 	v, err := strconv.ParseUint(strings.TrimSpace(row[i]), 10, 64)
 	if err != nil || v > most {
@@ -248,9 +247,9 @@ type targetRow struct {
 	ns    int64
 }
 
-// total reads a sum in a row below the times of a replay.
+// total reads a sum after the times of a replay.
 func (in *targetReader) total(row []string, column int, to *int64, all *Totals) error {
-	var ns [2]uint64 // on a processor, and all that passed
+	var ns [2]uint64 // on a processor, and elapsed
 	for i := range ns {
 		var err error
 		if ns[i], err = in.number(row, replayHeader, 3+i, maxTargetNS); err != nil {
@@ -304,7 +303,6 @@ func (in *targetReader) table() ([]Target, error) {
 	return list, nil
 }
 
-// replay reads the vector of one process.
 func (in *targetReader) replay() ([]Target, error) {
 	base := filepath.Base(in.name)
 	rank, err := strconv.ParseUint(strings.TrimSuffix(base, filepath.Ext(base)), 10, 32)

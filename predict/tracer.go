@@ -9,16 +9,16 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// tracer makes the program of one location out of its graph.
+// tracer makes the program of one location from its graph.
 //
-// A part of the graph is closed if all requests posted in it complete in it and the other way round, and all its byte counts
-// are the same in every instance: it becomes a node once, however often it occurs. What is not closed is walked instance by
-// instance: what has all its requests and only a few byte counts that differ (a unit) becomes a node for each combination of them;
-// the rest is walked twice: the first walk (resolver) finds which completion belongs to which posting, because a receive is known by its
-// completion only; the second one (writer) makes calls, and folds equal iterations again.
+// A part of the graph is closed if all requests posted in it complete in it and vice versa, and every instance has the same byte counts. It
+// becomes one node, however often it occurs. Other parts are walked instance by instance. A unit has all its requests, and at most
+// unitValues byte counts that differ: it becomes a node for each combination of these. The rest is walked twice. The first walk (resolver)
+// finds which completion belongs to which post, because a receive is only known by its completion. The second walk (writer) makes calls,
+// and folds equal iterations again.
 //
-// Memory: 72 bytes a node and 120 an Event of messages of the location; 8 KiB for each column of byte counts that differ; 40
-// bytes for each posting outside of closed parts; 16 for each different iteration of a loop that is not closed.
+// Memory: 72 bytes for each node and 120 for each Event of a message; 8 KiB for each column of byte counts that differ; 40 bytes for each
+// post outside of closed parts; 16 for each different iteration of a loop that is not closed.
 type tracer struct {
 	b       *builder
 	s       *ccg.Structure
@@ -29,18 +29,18 @@ type tracer struct {
 	records []record      // Events with something to say
 	ids     bool          // ids are needed as numbers: nothing is closed
 
-	units map[uint32]*unitNodes // by node
+	units map[uint32]*unitNodes // of each node that is a unit
 	apart *writer               // makes the nodes of units
 }
 
-// nodeInfo is what an instance of a node does.
+// nodeInfo describes an instance of a node.
 type nodeInfo struct {
-	outer  uint64 // instances outside of MPI calls, in the location
-	calls  uint64 // calls of the program, if outside of MPI calls
+	outer  uint64 // instances in the location outside of MPI calls
+	calls  uint64 // calls of the program, provided it is outside of MPI calls
 	posts  uint64 // requests posted
 	ends   uint64 // requests ended
-	needs  uint64 // postings before the instance that it refers to: how far back
-	bloom  uint64 // channels whose requests it completes or operations it performs
+	needs  uint64 // how many posts before the instance it refers back to
+	bloom  uint64 // channels whose requests it completes, or whose operations it performs
 	values uint32 // byte counts that differ, capped
 	record uint32 // 1 + number in records
 	sync   uint32 // of a call: 1 + number in synchronised.values
@@ -51,14 +51,14 @@ type nodeInfo struct {
 type nodeFlags uint16
 
 const (
-	nodeCall     nodeFlags = 1 << iota // a Call of an MPI function, or one outside of MPI whose time is told
+	nodeCall     nodeFlags = 1 << iota // a call of MPI, or one outside of MPI whose time is known
 	nodeActs                           // has records that become actions or requests
 	nodeVaries                         // byte counts differ, or ids are numbers
 	nodeProbes                         // its last call waits for the message of a later one
 	nodeDone                           // is a node of the program
-	nodeSeparate                       // as a call: what it takes is not a computation
-	nodeReads                          // has records to be read, though they do nothing
-	nodeUnit                           // does the same whenever its few byte counts are the same
+	nodeSeparate                       // as a call: its time does not count as computation
+	nodeReads                          // has records to be read, even if they are ignored
+	nodeUnit                           // is a unit
 	nodeLoose                          // has requests or probes that are in no closed part and no unit
 	nodeTalks                          // has calls of MPI, or records other than those of files
 	nodeBetween                        // has blocking collective operations of two groups
@@ -88,7 +88,7 @@ func (t *tracer) run() (program.NodeID, error) {
 	return id, err
 }
 
-// roles returns what each node does to the computation around it.
+// roles returns the role of each node for the computation around it.
 func (t *tracer) roles() []ccg.Role {
 	roles := make([]ccg.Role, len(t.info))
 	for n := range t.info {
@@ -104,13 +104,13 @@ func (t *tracer) roles() []ccg.Role {
 	return roles
 }
 
-// whole reports whether a node seems to have all of its requests: as many end in it as begin, none before it.
+// whole reports whether a node may have all of its requests: as many end in it as begin, and none began before.
 func (t *tracer) whole(n uint32) bool {
 	x := &t.info[n]
 	return !t.ids && x.needs == 0 && x.posts == x.ends && x.flags&nodeProbes == 0
 }
 
-// unitValues is the largest number of byte counts of a unit.
+// unitValues is the most byte counts that differ in a unit.
 const unitValues = 8
 
 // mark makes the node of a closed part, and finds units.
@@ -133,7 +133,7 @@ func (t *tracer) mark(w *writer, n uint32) error {
 	return nil
 }
 
-// look tells whether a node has requests or probes that are in no closed part and no unit.
+// look marks a node with requests or probes that are not in a closed part or unit.
 func (t *tracer) look(n uint32) {
 	x := &t.info[n]
 	if t.nodes[n].Kind == graph.KindEvent && x.posts+x.ends > 0 || x.flags&(nodeCall|nodeProbes) == nodeCall|nodeProbes {
@@ -146,8 +146,8 @@ func (t *tracer) look(n uint32) {
 	}
 }
 
-// survey reads all nodes, children first. A file operation or one-sided call outside of MPI of which MPI calls
-// are a part is not a call: these are.
+// survey reads all nodes, children first. A file operation or one-sided call outside of MPI that contains MPI calls is not a call of the
+// program; those are.
 func (t *tracer) survey() error {
 	r := reader{
 		tables: t.b.tables, left: &t.b.left, s: t.s, process: t.process,
@@ -189,7 +189,7 @@ func (t *tracer) survey() error {
 
 func (t *tracer) event(x *nodeInfo, rec *record) {
 	k := rec.kind
-	if rec.bytes.column >= 0 || rec.recv.column >= 0 { // instances may have other bytes
+	if rec.bytes.column >= 0 || rec.recv.column >= 0 { // instances may differ in bytes
 		x.flags |= nodeVaries | nodeReads
 		x.values = uint32(len(rec.columns(nil)))
 	} else if k == recSkip {
@@ -203,7 +203,7 @@ func (t *tracer) event(x *nodeInfo, rec *record) {
 	if x.flags |= nodeActs | nodeSeparate; k != recFile {
 		x.flags |= nodeTalks
 	}
-	x.calls = 1 // where it stands outside of calls
+	x.calls = 1 // outside of calls
 	if k.posts() {
 		x.posts = 1
 	}
@@ -219,7 +219,7 @@ func (t *tracer) event(x *nodeInfo, rec *record) {
 	}
 }
 
-// gather adds up what the children of a node do.
+// gather adds up the children of a node.
 func (t *tracer) gather(n uint32) {
 	x, info := &t.nodes[n], &t.info[n]
 	for _, c := range x.Children {
@@ -247,7 +247,7 @@ func (t *tracer) gather(n uint32) {
 	}
 }
 
-// call notes what an outermost call does.
+// call describes an outermost call.
 func (t *tracer) call(x *nodeInfo, region *regionInfo) {
 	x.flags |= nodeCall
 	x.flags &^= nodeProbes | nodeSeparate
@@ -323,7 +323,7 @@ func (t *tracer) count() {
 	}
 }
 
-// read returns the value of a record's field in the instance in progress.
+// read returns the value of a field in the current instance.
 func (v value) read(c *cursors) uint64 {
 	if v.column < 0 {
 		return v.value
@@ -331,13 +331,13 @@ func (v value) read(c *cursors) uint64 {
 	return c.next(v.column)
 }
 
-// cursors read columns from their beginning, in the order of execution.
+// cursors read columns from the begin, in the order of execution.
 type cursors struct {
 	s      *ccg.Structure
 	sync   *synchronised
 	passed []int            // of each column of sync
 	open   []*column.Cursor // by column
-	replay []uint64         // values that were read before, and come again first
+	replay []uint64         // values to return first, because they were read before
 }
 
 func (c *cursors) next(col int32) uint64 {
@@ -388,39 +388,38 @@ type walkStep uint8
 
 const (
 	walkEnd     walkStep = iota
-	walkOpen             // a part of the graph that is not a call of MPI begins
+	walkOpen             // a part of the graph that is not an MPI call begins
 	walkClose            // it ends
-	walkCall             // an outermost call of MPI begins
+	walkCall             // an outermost MPI call begins
 	walkCallEnd          // it ends
-	walkRecord           // a record, in a call or outside of all
-	walkPart             // a node of the program, or a unit: read its values, and take or descend
+	walkRecord           // a record, in a call or outside
+	walkPart             // a node of the program, or a unit: read its values, then take or descend
 )
 
-// walker goes through the instances of a node in the order of execution, with an explicit stack, and passes over what has no
-// calls.
+// walker walks through the instances of a node in the order of execution, with an explicit stack. It skips what has no calls.
 type walker struct {
 	t     *tracer
 	stack []walkFrame
-	call  int // length of the stack in the outermost call, 0 outside
+	call  int // length of the stack at the outermost call, 0 outside
 	times uint64
 	part  uint32
-	plain bool // units are nothing special
+	plain bool // enter units
 }
 
-// walkFrame is a node in progress.
+// walkFrame is an open node.
 type walkFrame struct {
 	node uint32
-	next int    // child
-	left uint64 // iterations, this one included
+	next int    // next child
+	left uint64 // iterations left, including this one
 }
 
-// begin starts before node n, which is entered whether it is a node of the program or not.
+// begin starts before node n, which is entered even if it is a node of the program.
 func (w *walker) begin(t *tracer, n uint32) (walkStep, uint32) {
 	w.t, w.stack, w.call = t, w.stack[:0], 0
 	return w.enter(n)
 }
 
-// enter goes into a node that is outside of calls.
+// enter enters a node outside of calls.
 func (w *walker) enter(n uint32) (walkStep, uint32) {
 	x := &w.t.nodes[n]
 	if x.Kind == graph.KindEvent {
@@ -434,7 +433,7 @@ func (w *walker) enter(n uint32) (walkStep, uint32) {
 	return walkOpen, n
 }
 
-// take passes over the part that was met, so many times as it follows itself.
+// take skips the part that was met, with all its repetitions in a row.
 func (w *walker) take() {
 	if top := &w.stack[len(w.stack)-1]; top.next == 0 {
 		top.left, top.next = 1, 1
@@ -501,17 +500,16 @@ func (w *walker) next() (walkStep, uint32) {
 	return walkEnd, 0
 }
 
-// unitNodes are the nodes of a unit: a node of the graph with all of its requests, and at most unitValues byte counts that differ. Memory: 80 bytes for each
-// combination of them.
+// unitNodes are the nodes of a unit. Memory: 80 bytes for each combination of byte counts.
 type unitNodes struct {
 	columns []int32 // of the byte counts, in the order of execution
 	known   map[[unitValues]uint64]program.NodeID
 	last    [unitValues]uint64
-	id      program.NodeID // of last
-	any     bool           // there is a last
+	id      program.NodeID // node of last
+	any     bool           // last is set
 }
 
-// columns of the byte counts of a closed part, which has none that differ, or of a unit.
+// columns returns the columns of a unit's byte counts; nil for a closed part.
 func (t *tracer) columns(n uint32) []int32 {
 	if t.info[n].flags&nodeUnit == 0 {
 		return nil
@@ -545,7 +543,7 @@ func (t *tracer) unit(n uint32) *unitNodes {
 	return u
 }
 
-// node returns the node of an instance with the given byte counts.
+// node returns the node of an instance with these byte counts.
 func (u *unitNodes) node(t *tracer, n uint32, values []uint64) (program.NodeID, error) {
 	var key [unitValues]uint64
 	copy(key[:], values)

@@ -23,25 +23,25 @@ import (
 // entry and one bit more; with segments these bytes lie there, and a process that is read has 512 of them.
 type Vectors struct {
 	first uint32
-	tick  platform.Scale // ps in a tick
+	tick  platform.Scale // length of a tick, ps
 	out   Segments
 	list  []vector
-	bound uint64 // ticks: largest possible error of a process's sum
-	kept  bool   // gives kept times instead of computation
+	bound uint64 // ticks: largest possible error of the sum of a process
+	kept  bool   // entries are kept times instead of computation
 }
 
-// vector is one process's entries, as varints: twice the computation, plus 1 if what the call took follows.
+// vector is the entries of one process as varints: twice the computation, plus 1 if the time of the call follows.
 type vector struct {
-	bytes   []byte // all, or those read from segments
+	bytes   []byte // all, or those that were read from segments
 	from    io.Reader
 	entries uint64
-	next    uint64 // entry that comes next
+	next    uint64 // next entry
 	at      int    // its place in bytes
 	own     uint64 // what the call before that took
 	waits   uint64 // of what the last call took: for others, see [Input.meet]
 }
 
-// windowBytes is how much of a vector in segments is read at once.
+// windowBytes is how much of a vector in segments is read at a time.
 const windowBytes = 512
 
 // add walks through a location; calls is how many the program has of it. What they took is without the waits. It returns what the last one took, and what comes after it.
@@ -113,7 +113,7 @@ func (v *Vectors) Kept() *Vectors {
 // Entries returns the length of a process's vector.
 func (v *Vectors) Entries(process uint32) uint64 { return v.list[process-v.first].entries }
 
-// shareBound makes the bound that of all ranks.
+// shareBound sets the bound to the maximum of all ranks.
 func (v *Vectors) shareBound(c mpi.Comm) error {
 	b := []int64{int64(min(v.bound, math.MaxInt64))}
 	err := c.AllreduceInt64(b, mpi.Max)
@@ -121,7 +121,7 @@ func (v *Vectors) shareBound(c mpi.Comm) error {
 	return err
 }
 
-// Bytes returns what the vectors take in memory.
+// Bytes returns the memory of the vectors.
 func (v *Vectors) Bytes() int64 {
 	n := int64(0)
 	for i := range v.list {
@@ -130,7 +130,7 @@ func (v *Vectors) Bytes() int64 {
 	return n
 }
 
-// Bound returns how far the sum of any process's vector may be from the truth at most, ticks; 0 if the graph is exact.
+// Bound returns the largest possible error of the sum of a process's vector, in ticks; 0 if the graph is exact.
 func (v *Vectors) Bound() uint64 { return v.bound }
 
 // Ticks writes entries first, first+1, ... to dst, as Fill does, in ticks.
@@ -147,8 +147,8 @@ func (v *Vectors) Ticks(process uint32, first uint64, dst []uint64) error {
 	return nil
 }
 
-// Fill writes entries first, first+1, ... to dst, in ps. Calls for one process come from one goroutine at a time; those that
-// go on where the last one ended, or begin at 0, cost nothing but their entries.
+// Fill writes entries first, first+1, ... to dst, in ps. Only one goroutine at a time may call it for a process. A call that continues
+// where the last one ended, or begins at 0, does not search.
 func (v *Vectors) Fill(process uint32, first uint64, dst []int64) error {
 	x, err := v.seek(process, first)
 	if err != nil {
@@ -168,7 +168,7 @@ func (v *Vectors) Fill(process uint32, first uint64, dst []int64) error {
 	return nil
 }
 
-// Sum returns the sum of a process's vector, ticks. It cannot overflow: it is part of a time of the run.
+// Sum returns the sum of a process's vector in ticks. It cannot overflow, because it is part of a time of the run.
 func (v *Vectors) Sum(process uint32) (uint64, error) {
 	x, err := v.seek(process, 0)
 	if err != nil {
@@ -185,7 +185,7 @@ func (v *Vectors) Sum(process uint32) (uint64, error) {
 	return sum, nil
 }
 
-// seek goes to an entry of a process.
+// seek moves to an entry of a process.
 func (v *Vectors) seek(process uint32, first uint64) (*vector, error) {
 	x := &v.list[process-v.first]
 	if first < x.next || first == 0 {
@@ -206,7 +206,7 @@ func (v *Vectors) seek(process uint32, first uint64) (*vector, error) {
 	return x, nil
 }
 
-// take returns the next entry of a process, 0 after the last.
+// take returns the next entry of a process, 0 after the last one.
 func (v *Vectors) take(x *vector) (uint64, error) {
 	t, own, err := x.take()
 	if v.kept {

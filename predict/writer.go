@@ -14,22 +14,22 @@ type writer struct {
 	t        *tracer
 	walk     walker
 	q        numbering
-	parts    []part // resolutions: of the whole, then of closed parts that are walked all the same
+	parts    []part // resolutions: of the whole, then of closed parts that are walked nevertheless
 	open     map[uint64]openPost
 	channels map[uint32][]uint64 // tokens of open posts, oldest first
-	mask     [64]uint32          // open posts by bit of their channel's bloom
+	mask     [64]uint32          // open posts by bit of their channel (channelBit)
 	token    uint64
 
 	values  [unitValues]uint64
-	lists   []runs           // children so far of all nodes in progress
-	marks   []int            // where each one's begin
-	early   []program.Action // of the call in progress: blocking receives, which are posted first
+	lists   []runs           // children so far of all open nodes
+	marks   []int            // where the children of each open node begin
+	early   []program.Action // of the current call: blocking receives, which are posted first
 	posts   []program.Action
 	waits   []wait
 	actions []program.Action
 	list    uint64 // in synchronised.lists, of the call in progress
 
-	broken bool // what was to be made does not have all of its requests
+	broken bool // the part lacks some of its requests
 
 	left Left
 }
@@ -45,10 +45,10 @@ type openPost struct {
 	channel uint32
 	token   uint64
 	action  program.Action // its completion
-	drop    bool           // the program does not have it
+	drop    bool           // it is not in the program
 }
 
-// wait is a completion of the call in progress.
+// wait is a completion of the current call.
 type wait struct {
 	openPost
 	own bool // posted in the same call, by the same record
@@ -79,8 +79,8 @@ func (t *tracer) numbering(replay []uint64) numbering {
 	return q
 }
 
-// convert makes the node of an instance of graph node n with all requests of its own. With values it is one whose byte counts
-// are these; without, it is the only one or the first.
+// convert makes the node of an instance of graph node n, which has all of its requests. values are the byte counts of the instance; nil: it
+// is the only or the first instance.
 func (w *writer) convert(n uint32, values []uint64) (program.NodeID, error) {
 	t := w.t
 	w.walk.plain = values != nil
@@ -115,7 +115,7 @@ func (w *writer) convert(n uint32, values []uint64) (program.NodeID, error) {
 	return node, err
 }
 
-// part adds a closed part or a unit, or walks through it if requests are open on its channels.
+// part adds a closed part or a unit, or walks through it if its channels have open requests.
 func (w *writer) part(n uint32) error {
 	t := w.t
 	columns := t.columns(n)
@@ -142,7 +142,7 @@ func (w *writer) part(n uint32) error {
 	return nil
 }
 
-// conflicts reports whether a part uses channels on which requests are open: then it is not the same as elsewhere.
+// conflicts reports whether a part uses channels with open requests: then it differs from other instances.
 func (w *writer) conflicts(n uint32) bool {
 	bloom := w.t.info[n].bloom
 	if bloom == 0 || len(w.open) == 0 {
@@ -195,14 +195,14 @@ func (w *writer) step(st walkStep, n uint32) error {
 	return nil
 }
 
-// leave forgets the resolution of a closed part that was walked through.
+// leave removes the resolution of a closed part that was walked through.
 func (w *writer) leave() {
 	if last := len(w.parts) - 1; last > 0 && w.parts[last].depth == len(w.walk.stack) {
 		w.parts = w.parts[:last]
 	}
 }
 
-// add appends a child to the node in progress.
+// add appends a child to the open node.
 func (w *writer) add(id program.NodeID, count uint64) {
 	if at := w.marks[len(w.marks)-1]; len(w.lists) > at && w.lists[len(w.lists)-1].id == id {
 		w.lists[len(w.lists)-1].count += count
@@ -211,7 +211,7 @@ func (w *writer) add(id program.NodeID, count uint64) {
 	w.lists = append(w.lists, runs{id, count})
 }
 
-// posting returns what became of a posting; nil if it is not known.
+// posting returns the fate of a post; nil if it is not known.
 func (w *writer) posting(number uint64) *posting {
 	for i := len(w.parts) - 1; i >= 0; i-- {
 		if p := &w.parts[i]; number >= p.from {
@@ -241,7 +241,7 @@ func (w *writer) probe() {
 	w.posts = append(w.posts, a)
 }
 
-// record does what a record of the call in progress says.
+// record adds the actions of a record to the current call.
 func (w *writer) record(rec *record) {
 	bytes, recv := rec.bytes.read(w.q.read), rec.recv.read(w.q.read)
 	switch rec.kind {
@@ -266,7 +266,7 @@ func (w *writer) record(rec *record) {
 	}
 }
 
-// request posts a receive or a collective, as its completion says.
+// request posts a receive or a collective, with the data of its completion.
 func (w *writer) request(rec *record) {
 	n := w.q.post(rec)
 	p := w.posting(n)
@@ -285,7 +285,7 @@ func (w *writer) request(rec *record) {
 	w.post(n, p.record, p.bytes, p.recv, false)
 }
 
-// complete ends a request. What was never posted, or ended already, is posted here.
+// complete ends a request. It first posts one that was never posted, or has ended already.
 func (w *writer) complete(rec *record, bytes, recv uint64) {
 	n, ok := w.q.find(rec)
 	p, posted := w.open[n]
@@ -304,7 +304,7 @@ func (w *writer) complete(rec *record, bytes, recv uint64) {
 	}
 }
 
-// block posts an operation that the call in progress completes.
+// block posts an operation that the current call completes.
 func (w *writer) block(rec *record, bytes, recv uint64) {
 	if rec.drop {
 		return
@@ -363,7 +363,7 @@ func (w *writer) start(rec *record, bytes, recv uint64) (program.Action, openPos
 // channelBit returns the bit of a channel in a bloom word.
 func channelBit(channel uint32) uint64 { return uint64(channel) * 0x9E3779B97F4A7C15 >> 58 }
 
-// finish makes the call in progress: posts, then completions with their ages. n is its node, 0 for a record outside of calls.
+// finish makes the current call: posts, then completions with their ages. n is its node, 0 for a record outside of calls.
 func (w *writer) finish(n uint32) error {
 	region, mode, mute := uint32(trace.Undefined), program.PostSend, false
 	if n > 0 {
@@ -403,11 +403,11 @@ func (w *writer) finish(n uint32) error {
 	return err
 }
 
-// numbering numbers the requests of a location by posting, as they pass.
+// numbering numbers the requests of a location by their posts.
 type numbering struct {
-	n    uint64            // postings so far
+	n    uint64            // posts so far
 	last uint64            // id posted last
-	ids  map[uint64]uint64 // id -> posting; nil where ids are not needed
+	ids  map[uint64]uint64 // id -> number of the post; nil if ids are not needed
 	read *cursors
 }
 
@@ -424,7 +424,7 @@ func (q *numbering) post(rec *record) uint64 {
 	return q.n - 1
 }
 
-// find returns the posting that a record ends; false if it was never posted, or not here.
+// find returns the post that a record ends; false if it was not posted in this location.
 func (q *numbering) find(rec *record) (uint64, bool) {
 	if rec.far {
 		id := q.read.next(rec.request.column)
@@ -438,40 +438,40 @@ func (q *numbering) find(rec *record) (uint64, bool) {
 	return 0, false
 }
 
-// outcome is what became of a posting.
+// outcome is the fate of a post.
 type outcome uint8
 
 const (
-	outcomeNone outcome = iota // nothing: it never completed
+	outcomeNone outcome = iota // it never completed
 	outcomeDone
 	outcomeCancelled
 )
 
-// posting is a request and its end.
+// posting is a post and its end.
 type posting struct {
 	number      uint64
 	record      *record // of its completion
-	bytes, recv uint64  // likewise
+	bytes, recv uint64  // of its completion
 	outcome     outcome
 }
 
 // found is what a probe waits for.
 type found struct {
-	record  *record // receive
-	posting uint64  // of the receive, where it is a request
+	record  *record // the receive
+	posting uint64  // post of the receive, if it is a request
 	request bool
 }
 
-// resolution is what the first walk found out about a part of the graph.
+// resolution is the result of the first walk through a part of the graph.
 type resolution struct {
-	from   uint64 // first posting
+	from   uint64 // first post
 	posts  []posting
 	probes []found
 	probe  int  // next one to use
-	broken bool // requests that end twice or never, or began elsewhere
+	broken bool // requests end twice or never, or began elsewhere
 }
 
-// at returns a posting of the part, nil if it lies in a closed part of it.
+// at returns a post of the part, nil if it is in a closed part of it.
 func (r *resolution) at(number uint64) *posting {
 	i, ok := slices.BinarySearchFunc(r.posts, number, func(p posting, n uint64) int { return cmp.Compare(p.number, n) })
 	if !ok {
@@ -486,11 +486,11 @@ type resolver struct {
 	walk    walker
 	q       numbering
 	res     resolution
-	pending int  // first probe that waits for its receive
-	acts    bool // the call in progress has records
+	pending int  // first probe without a receive
+	acts    bool // the current call has records
 }
 
-// resolve walks through an instance of node n, before which there are q.n postings; plain goes into units.
+// resolve walks through an instance of node n; q.n posts precede it. plain: enter units.
 func (t *tracer) resolve(n uint32, q numbering, plain bool) resolution {
 	r := resolver{t: t, q: q, res: resolution{from: q.n}}
 	r.walk.plain = plain
@@ -530,7 +530,7 @@ func (t *tracer) resolve(n uint32, q numbering, plain bool) resolution {
 	return r.res
 }
 
-// settle tells the probes in progress what they wait for.
+// settle sets the receive that pending probes wait for.
 func (r *resolver) settle(f found) {
 	for ; r.pending < len(r.res.probes); r.pending++ {
 		r.res.probes[r.pending] = f
@@ -562,8 +562,8 @@ func (r *resolver) record(rec *record) {
 	}
 }
 
-// firstReceive returns the first receive, or the end of the first request of one, in the first call with records of a part with all
-// of its requests; nil if that call has none.
+// firstReceive returns the first receive, or the completion of the first receive request, in the first call with records of a part with all
+// its requests; nil if that call has none.
 func (t *tracer) firstReceive(n uint32) *record {
 	w := walker{plain: true}
 	posts := uint64(0)
