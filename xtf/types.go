@@ -200,7 +200,7 @@ func (tt *TypeTable) Encode() []byte {
 	return b
 }
 
-// cursor over bytes that may end anywhere; after the end it yields zeros.
+// byteReader reads numbers from bytes that may end anywhere. After the end it yields zeros and sets bad.
 type byteReader struct {
 	b   []byte
 	bad bool

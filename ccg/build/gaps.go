@@ -32,7 +32,7 @@ type GapHistogram struct {
 	number map[gapContext]uint32
 	keys   []gapContext
 	cells  graph.Keyed[cellAt, gapCell]
-	gaps   uint64 // counted, at most maxEvents
+	gaps   uint64 // counted, at most MaxEvents
 	walk   gapWalk
 
 	contextLimit, cellLimit int
@@ -384,7 +384,7 @@ func (w *gapWalk) recall() *graph.Pair[uint64, uint32] {
 	return &w.recent[w.key*0x9E3779B97F4A7C15>>52]
 }
 
-// step is next, and finds what is around the gap; stepCut and stepEnd have none.
+// step takes the next step and sets the context of the gap before it. Before StepCut and StepEnd there is no gap.
 func (w *gapWalk) step() (st graph.Step, id, slot uint32) {
 	st, id, slot = w.Next()
 	top := &w.calls[len(w.calls)-1]

@@ -38,7 +38,7 @@ func (a *analysis) takes(f Form) bool {
 	return a.o.Forms[f]
 }
 
-// marks finds the markers of a location, in the order of the stream.
+// findMarks finds the markers of a location, in the order of its events.
 func (a *analysis) findMarks(l *location) {
 	a.messageMarks(l)
 	a.parameterMarks(l)

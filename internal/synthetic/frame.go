@@ -110,7 +110,7 @@ func (m *model) writeEpilogue(w *pen) {
 	}
 }
 
-// clockError returns the error of a process's clock, modulo 2^64.
+// skewOf returns the error of a process's clock, modulo 2^64.
 func (m *model) skewOf(proc uint32) trace.Time {
 	if !m.skews {
 		return 0
