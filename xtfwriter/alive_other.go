@@ -4,10 +4,10 @@ package xtfwriter
 
 import "os"
 
-// alive cannot be told here; a lock is then taken over with force only.
+// alive returns true: this system cannot tell whether a process exists. A lock is then taken over with Config.Force or Resume only.
 func alive(int) bool { return true }
 
 const nonBlocking = 0
 
-// hold holds nothing here.
+// hold does nothing: this system has no advisory lock on files.
 func hold(*os.File) {}

@@ -9,21 +9,21 @@ import (
 	"path/filepath"
 )
 
-// disk is what a run asks of the file system next to the shared file. Tests record these calls, and fail them.
+// disk has the calls of a run to the file system, other than those for the shared file. Tests record them and make them fail.
 type disk interface {
-	// create makes a file of segments, which must not be there.
+	// create makes a file for segments. It fails if the file exists.
 	create(path string) (diskFile, error)
 	// replace writes a small file next to path, syncs it and renames it to path.
 	replace(path string, b []byte) error
-	// writeSync writes into a file that is there, and returns once it is stored.
+	// writeSync writes b at off of an existing file and returns once it is on storage.
 	writeSync(path string, b []byte, off int64) error
-	link(old, name string) error // fails where the name is taken
+	link(old, name string) error // fails if the name exists
 	rename(old, name string) error
 	remove(path string) error
 	syncDir(dir string) error // makes names durable
 }
 
-// diskFile is an open file of segments.
+// diskFile is an open file with segments.
 type diskFile interface {
 	io.ReaderAt
 	io.WriterAt
@@ -32,7 +32,7 @@ type diskFile interface {
 	Name() string
 }
 
-// systemDisk is the operating system's.
+// systemDisk uses the operating system.
 type systemDisk struct{}
 
 func (systemDisk) create(path string) (diskFile, error) {
@@ -41,7 +41,7 @@ func (systemDisk) create(path string) (diskFile, error) {
 
 func (systemDisk) replace(path string, b []byte) error { return replaceBy(path+newEnd, path, b) }
 
-// replaceBy is replace with another name for the time of writing.
+// replaceBy writes b to tmp, syncs it and renames it to path. If it fails, it removes tmp.
 func replaceBy(tmp, path string, b []byte) error {
 	err := writeFile(tmp, os.O_TRUNC, b)
 	if err == nil {
@@ -88,7 +88,7 @@ func syncDir(dir string) error {
 	return OutputError("directory "+dir, errors.Join(d.Sync(), d.Close()))
 }
 
-// readRegular reads a file of at most so many bytes. One that is longer, or no file, is damaged: nothing of it is read.
+// readRegular reads a file of at most most bytes. A longer file, and what is not a regular file, is not read: the error is damaged.
 func readRegular(path string, most int64, damaged error) ([]byte, error) {
 	st, err := os.Stat(path)
 	if err != nil {

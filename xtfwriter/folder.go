@@ -12,16 +12,16 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Files of a work folder. All but the job file carry the epoch and the rank of who wrote them.
+// Names of the files in a work folder. All but the job file have the epoch and the rank of their writer in the name.
 const (
-	jobFile  = "job" // what the folder's units belong to: the identity, and Config.About
+	jobFile  = "job" // whose units the folder holds: the identity, then Config.About
 	segKind  = "seg"
 	listKind = "list"
-	markKind = "mark" // and the stage
-	newEnd   = ".new" // of a file that is being replaced
+	markKind = "mark" // the name ends with the stage
+	newEnd   = ".new" // a file that will replace another one
 )
 
-// mostJob bounds the job file, bytes.
+// mostJob is the greatest size of the job file, in bytes.
 const mostJob = 16 << 20
 
 func segName(o Owner) string  { return fmt.Sprintf("%s.%d.%d", segKind, o.Epoch, o.Rank) }
@@ -31,7 +31,7 @@ func markName(o Owner, stage uint32) string {
 	return fmt.Sprintf("%s.%d.%d.%d", markKind, o.Epoch, o.Rank, stage)
 }
 
-// workName takes the name of a file of a work folder apart.
+// workName parses the name of a file of a work folder. ok is false for names that no run gives to a file.
 func workName(name string) (kind string, o Owner, ok bool) {
 	name, half := strings.CutSuffix(name, newEnd)
 	part := strings.Split(name, ".")
@@ -54,14 +54,14 @@ func workName(name string) (kind string, o Owner, ok bool) {
 	return kind, o, true
 }
 
-// folderFiles is what runs left in a work folder.
+// folderFiles lists the files that earlier runs left in a work folder.
 type folderFiles struct {
 	Epoch uint64   // the highest
-	Lists []string // and marks
+	Lists []string // names of lists and marks
 	segs  []Owner
 }
 
-// oldFiles looks into a work folder; none is like an empty one.
+// oldFiles lists the files of a work folder. A folder that does not exist gives an empty result.
 func oldFiles(dir string) (f folderFiles, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +86,7 @@ func oldFiles(dir string) (f folderFiles, err error) {
 	return f, nil
 }
 
-// removeUnlisted removes segment files of runs and ranks that left no list.
+// removeUnlisted removes the segment files of each run and rank (Owner) without a list or mark.
 func (f *folderFiles) removeUnlisted(dir string) error {
 	listed := map[Owner]bool{}
 	for _, name := range f.Lists {
@@ -104,7 +104,7 @@ func (f *folderFiles) removeUnlisted(dir string) error {
 	return nil
 }
 
-// cleanFolder removes the files that runs left in a work folder, and nothing else.
+// cleanFolder removes the files of earlier runs from a work folder, and no others.
 func cleanFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,15 +120,15 @@ func cleanFolder(dir string) error {
 	return err
 }
 
-// readJob reads what writeJob wrote.
+// readJob returns the content of the job file, which claim wrote: Config.Identity and Config.About.
 func (w *Workspace) readJob() (identity, about string, err error) {
 	b, err := readRegular(filepath.Join(w.cfg.WorkDir, jobFile), mostJob, xtf.ErrCorrupt)
 	identity, about, _ = strings.Cut(string(b), "\n")
 	return identity, about, err
 }
 
-// mayKeep says whether this run takes the finished units of the folder over; else they are removed. It fails where they are
-// somebody's who did not say so.
+// mayKeep returns whether this run takes over the finished units in the folder. If it returns false, they are to be removed. It returns
+// ErrUnits if neither Resume nor Force is set, and ErrOtherJob if they are of another job and Force is not set.
 func (w *Workspace) mayKeep() (bool, error) {
 	dir := w.cfg.WorkDir
 	if !w.cfg.Resume {
@@ -152,13 +152,14 @@ func (w *Workspace) mayKeep() (bool, error) {
 	return false, fmt.Errorf("xtfwriter: %w: %s: %s", ErrOtherJob, dir, w.cfg.differs([]byte(about)))
 }
 
-// shared fails where a folder that was asked for is that of another job, which may run now and have no list yet.
+// shared returns ErrOtherJob if Config.WorkDir names the folder of another job, unless Config.Force is set. That job may be running and
+// have no list yet.
 func (w *Workspace) shared() error {
 	if !w.named || w.cfg.Force {
 		return nil
 	}
 	identity, about, err := w.readJob()
-	if err != nil || identity == w.cfg.Identity { // mayKeep tells what a folder without a job file is
+	if err != nil || identity == w.cfg.Identity { // mayKeep handles a folder without a job file
 		return nil
 	}
 	return fmt.Errorf("xtfwriter: %w, which may be running: %s: %s", ErrOtherJob, w.cfg.WorkDir, w.cfg.differs([]byte(about)))
@@ -171,7 +172,7 @@ func (c *Config) differs(about []byte) string {
 	return c.Differs(about)
 }
 
-// stillOwn fails where a younger run took the output over, or another job the folder.
+// stillOwn returns ErrSuperseded if a younger run has taken over the output, and ErrOtherJob if another job has taken over the folder.
 func (w *Workspace) stillOwn() error {
 	if err := w.CheckEpoch(); err != nil {
 		return err
@@ -182,8 +183,8 @@ func (w *Workspace) stillOwn() error {
 	return nil
 }
 
-// Checkpoint lists the units that finished since the last one: from now on a run with Config.Resume takes them over. It
-// is not collective. It returns how many units were added.
+// Checkpoint adds the units that have finished since the last call to this rank's list, and returns their number. From then on a run with
+// Config.Resume can take them over. It is not collective.
 func (w *Workspace) Checkpoint() (int, error) {
 	if err := w.stillOwn(); err != nil {
 		return 0, err
@@ -191,8 +192,8 @@ func (w *Workspace) Checkpoint() (int, error) {
 	return w.Store.appendList(filepath.Join(w.cfg.WorkDir, listName(w.Store.own)), w.cfg.Identity, w.comm.Size())
 }
 
-// Mark keeps all sealed segments of all ranks as the state at the end of a stage, above 0. The mark before it is removed
-// once all ranks have theirs. Collective.
+// Mark lists all sealed segments of all ranks as the state at the end of a stage, which must be above 0. Once all ranks have written their
+// mark, it removes the mark before. Collective.
 func (w *Workspace) Mark(stage uint32) error {
 	err := w.stillOwn()
 	if err == nil {
@@ -211,5 +212,5 @@ func (w *Workspace) Mark(stage uint32) error {
 	return err
 }
 
-// held says whether there are lists of older runs.
+// held returns whether there is a whole list or mark of an earlier run.
 func (k *Kept) held() bool { return k != nil && k.lists > k.Torn }

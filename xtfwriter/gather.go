@@ -11,11 +11,11 @@ import (
 // it waits until the parent has come to it, and no rank holds more of the others' rows
 // than one piece, and one that is not full for each child.
 const (
-	gatherRows = 2048 // of a piece
+	gatherRows = 2048 // rows in a piece
 	tagRows    = 21
 )
 
-// The last byte of a piece.
+// The last byte of a piece says whether more pieces of the same rank follow.
 const (
 	rowsMore byte = iota
 	rowsLast
@@ -46,7 +46,7 @@ func (m *commit) gather(take func(rows []byte) error) error {
 	return err
 }
 
-// directory gathers the rows in rank order on rank 0, which writes everything
+// directory sends the directory rows of this rank and its subtree to the parent. Rank 0 writes them in rank order, and with them everything
 // after the last region.
 func (m *commit) directory() error {
 	if m.c.Rank() == 0 {

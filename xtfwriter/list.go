@@ -12,8 +12,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// List is what a checkpoint of one rank says: which units are done and where their segments lie. A mark is a list of
-// all segments of a rank at the end of a stage; a stage is kept if the marks of all ranks are.
+// List is the content of a list file: the units that a rank has finished, and where their segments are stored. A mark is a list of all
+// segments of a rank at the end of a stage. A stage can be taken over if the marks of all ranks are there.
 type List struct {
 	Identity string `json:"job,omitempty"`
 	Owner
@@ -24,19 +24,20 @@ type List struct {
 	Pieces []Piece `json:"pieces,omitempty"`
 }
 
-// Piece is part of a segment; pieces of one key follow each other in order. An empty segment is a piece of length 0.
+// Piece is a part of a segment. The pieces of a key are listed one after another, in the order of their bytes. An empty segment is one
+// piece of length 0.
 type Piece struct {
 	Key
-	File   Owner  `json:"file"` // whose segment file
-	Offset int64  `json:"at"`   // in it
+	File   Owner  `json:"file"` // writer of the segment file
+	Offset int64  `json:"at"`   // in File, bytes
 	Length int64  `json:"n"`
 	CRC    uint32 `json:"crc"` // CRC-32C of the whole segment
 }
 
-// span says of which locations there are segments: none before First, none from End on but for those of the whole run.
+// span is the range of the locations that have segments: from First to before End, and also the whole run if Whole.
 type span struct {
 	First, End xtf.Proc
-	Whole      bool // there are segments of the whole run
+	Whole      bool // the whole run has segments
 }
 
 func spanOf(pieces []Piece) (s span) {
@@ -60,21 +61,21 @@ func (s span) has(p xtf.Proc) bool {
 	return p >= s.First && p < s.End
 }
 
-// meets says whether there may be a location that both have.
+// meets returns whether s and t may share a location.
 func (s span) meets(t span) bool {
 	return s.Whole && t.Whole || max(s.First, t.First) < min(s.End, t.End)
 }
 
 const mostList = 1 << 30 // bytes of a list: 10 million pieces
 
-// Encode returns the list as a line of JSON, and a line with the CRC-32C of that.
+// Encode returns the list as one line of JSON and a second line with the CRC-32C of the first.
 func (l *List) Encode() []byte {
 	b, _ := json.Marshal(l) // numbers and strings
 	b = append(b, '\n')
 	return fmt.Appendf(b, "end %08x\n", crc32.Checksum(b, castagnoli))
 }
 
-// parseList reads what Encode wrote.
+// parseList parses what Encode returns. Its error is xtf.ErrCorrupt.
 func parseList(b []byte) (*List, error) {
 	cut := bytes.LastIndex(bytes.TrimSuffix(b, []byte("\n")), []byte("\n")) + 1
 	var crc uint32
@@ -94,8 +95,7 @@ func parseList(b []byte) (*List, error) {
 	return l, nil
 }
 
-// collect moves the segments that choose takes to the file, stores them and adds their pieces to the list. They must
-// be sealed.
+// collect writes the sealed segments that choose accepts to the segment file, syncs it and adds their pieces to the list.
 func (st *Store) collect(l *List, choose func(Key) bool) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -131,7 +131,7 @@ func (st *Store) collect(l *List, choose func(Key) bool) error {
 	return OutputError("segment file "+st.path, st.file.Sync())
 }
 
-// unlisted are the finished units that no list has, in order.
+// unlisted returns the finished units that are not yet in a list, sorted.
 func (st *Store) unlisted() (list []Unit) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -144,8 +144,8 @@ func (st *Store) unlisted() (list []Unit) {
 	return list
 }
 
-// appendList adds the units that finished since the last call to the list at path: their segments are moved to the
-// file and synced, then the list is replaced. It returns how many units it added.
+// appendList adds the units that have finished since the last call to the list at path, and returns their number. It first writes their
+// segments to the segment file and syncs it, and then replaces the list.
 func (st *Store) appendList(path, identity string, ranks int) (int, error) {
 	units := st.unlisted()
 	if len(units) == 0 {
@@ -168,14 +168,14 @@ func (st *Store) appendList(path, identity string, ranks int) (int, error) {
 	return len(units), nil
 }
 
-// writeMark writes a list of all sealed segments with a name, like appendList.
+// writeMark writes a list of all sealed segments that have a name, in the same way as appendList.
 func (st *Store) writeMark(path, identity string, ranks int, stage uint32) error {
 	return st.writeList(path, &List{Identity: identity, Owner: st.own, Ranks: ranks, Stage: stage}, func(Key) bool { return true })
 }
 
-// writeList adds the segments that choose takes to a list and replaces its file.
+// writeList adds the segments that choose accepts to l, and replaces the file at path by l.
 //
-// Memory: the list, 80 bytes for each piece of a segment, and twice that while it is written.
+// Memory: the list has 80 bytes for each piece of a segment, and takes twice that while it is written.
 func (st *Store) writeList(path string, l *List, choose func(Key) bool) error {
 	err := st.collect(l, choose)
 	l.Procs = spanOf(l.Pieces)

@@ -11,16 +11,16 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Lock is the content of the lock file of a running analysis, RUN.xtf.lock. It
-// lies next to the output wherever the work folder is.
+// Lock is the content of the lock file of a running analysis, RUN.xtf.lock. The file is always next to the output, also if the work folder
+// is not.
 type Lock struct {
-	Identity string `json:"identity"` // of input and options, as in provenance
+	Identity string `json:"identity"` // of input and options, as in the provenance section
 	Host     string `json:"host"`
 	PID      int    `json:"pid"`
-	Job      string `json:"job,omitempty"` // of a batch system
-	Epoch    uint64 `json:"epoch"`         // raised by every run that takes the output
+	Job      string `json:"job,omitempty"` // of the batch system
+	Epoch    uint64 `json:"epoch"`         // each run that takes the output adds 1
 
-	torn bool // the file holds no whole lock
+	torn bool // the file holds the beginning of a lock, or is empty
 }
 
 func (l Lock) String() string {
@@ -34,11 +34,11 @@ func (l Lock) String() string {
 	return s
 }
 
-// LockPath is where the lock of an output lies.
+// LockPath returns the path of an output's lock file.
 func LockPath(output string) string { return output + ".lock" }
 
-// readLock returns the lock at path; ok is false if there is none. What cannot be read as a lock is somebody's anyway, but for
-// what a full disk leaves of one: an empty file, or one that begins as a lock does and says of no process. That is nobody's.
+// readLock returns the lock at path. ok is false if there is none. A full disk may leave an empty file or the beginning of a lock: such a
+// lock is torn and belongs to nobody. A file with other content is taken for somebody's lock.
 func readLock(path string) (l Lock, ok bool, err error) {
 	b, err := readRegular(path, 64<<10, xtf.ErrCorrupt)
 	switch {
@@ -54,9 +54,8 @@ func readLock(path string) (l Lock, ok bool, err error) {
 	return l, true, nil
 }
 
-// acquire takes the lock at path for l. A lock that is there already is taken
-// over if its process is gone from this host or with takeover; else ErrLocked.
-// The epoch is one above the old lock's and at least above floor.
+// acquire takes the lock at path for l and returns it with its epoch. It takes over an existing lock if takeover is set, or if the owner
+// ran on this host and does not exist any more; else it returns ErrLocked. The new epoch is above the old lock's and above floor.
 func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
 	tmp := fmt.Sprintf("%s.%d%s", path, l.PID, newEnd)
 	err := holding(path, func() error {
@@ -67,7 +66,7 @@ func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
 		l.Epoch = max(old.Epoch, floor) + 1
 		return OutputError("lock file "+path, replaceBy(tmp, path, l.bytes()))
 	})
-	if err == nil { // where nothing holds, others may have taken it over at the same moment: the last one has it
+	if err == nil { // without flock another run may have taken over the lock at the same moment; the last one has it
 		return l, stillOwns(path, l)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -80,17 +79,17 @@ func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
 	return l, OutputError("lock file "+path, err)
 }
 
-// bytes is the content of the file.
+// bytes returns the content of the lock file.
 func (l Lock) bytes() []byte {
 	b, _ := json.Marshal(l) // numbers and strings
 	return append(b, '\n')
 }
 
-// holding calls act while no other process takes the lock at path over or frees it: what it is, and what is done about it, are then one
-// step. On a file system that holds no files for processes act is called anyway. fs.ErrNotExist: there is no lock.
+// holding calls act while no other process can take over or free the lock at path. So act can look at the lock and change it in one step. A
+// file system without flock does not keep others out; act is called all the same. The error is fs.ErrNotExist if there is no lock.
 func holding(path string, act func() error) error {
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|nonBlocking, 0) // NFS holds none that is open for reading alone
+		f, err := os.OpenFile(path, os.O_RDWR|nonBlocking, 0) // NFS gives no exclusive lock on a file that is opened for reading only
 		if err != nil {
 			f, err = os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
 		}
@@ -110,8 +109,8 @@ func holding(path string, act func() error) error {
 	}
 }
 
-// appear makes a file that must not be there, whole or not at all: a link gives it its name. On a file system without links it
-// is written in place, and removed where that fails.
+// appear makes a file with content b. It fails if the file exists. It writes b to tmp and links that to path, so that the file is never
+// seen in part. On a file system without links it writes to path, and removes the file if that fails.
 func appear(tmp, path string, b []byte) error {
 	err := writeFile(tmp, os.O_TRUNC, b)
 	if err == nil {
@@ -127,7 +126,7 @@ func appear(tmp, path string, b []byte) error {
 	return err
 }
 
-// freeLock removes the lock at path, and what processes left that died while they took it over.
+// freeLock removes the lock at path, and the temporary files of processes that ended while they took it.
 func freeLock(path string) error {
 	err := os.Remove(path)
 	halves, _ := filepath.Glob(globEscape(path) + ".[0-9]*" + newEnd)
@@ -139,7 +138,7 @@ func freeLock(path string) error {
 	return err
 }
 
-// lockedBy returns the lock at path, if any, and fails if it is somebody else's who must not be disturbed.
+// lockedBy returns the lock at path, if there is one. It returns ErrLocked if takeover is false and the lock's owner may still run.
 func lockedBy(path string, l Lock, takeover bool) (Lock, error) {
 	old, found, err := readLock(path)
 	if found && !takeover && !abandoned(old, l) {
@@ -148,12 +147,12 @@ func lockedBy(path string, l Lock, takeover bool) (Lock, error) {
 	return old, err
 }
 
-// abandoned says whether the owner ran on this host and is gone, or never had the lock.
+// abandoned returns whether the owner ran on this host and does not exist any more, or never had a whole lock.
 func abandoned(old, l Lock) bool {
 	return old.torn || old.PID > 0 && old.Host != "" && old.Host == l.Host && !alive(old.PID)
 }
 
-// stillOwns fails with ErrSuperseded if the lock at path is not l's any more.
+// stillOwns returns ErrSuperseded if the lock at path is no longer l.
 func stillOwns(path string, l Lock) error {
 	now, found, err := readLock(path)
 	if err != nil {

@@ -7,24 +7,24 @@ import (
 	"sync"
 )
 
-// mostOpen is how many segment files of earlier runs a store has open at once: a job of thousands of ranks may go on on
-// one, which the system gives fewer.
+// mostOpen is the number of segment files of earlier runs that a store keeps open at once. A job of thousands of ranks may be continued on
+// one rank, and the system limits the files of a process.
 const mostOpen = 64
 
-// openFiles are those that are open, the one opened last at the end.
+// openFiles lists the open files of a store. The last one was opened last.
 type openFiles struct {
 	mu   sync.Mutex
 	open []*oldFile
 }
 
-// oldFile is a segment file of an earlier run, read only. It is opened again whenever it is needed.
+// oldFile is a segment file of an earlier run. It is read only, and it is opened again for a read if it is closed.
 type oldFile struct {
 	path string
 	all  *openFiles
 	f    *os.File // nil: not open
 }
 
-// reopen opens the file, and closes another where too many are. all.mu is held.
+// reopen opens the file, after closing another one if mostOpen are open. The caller holds all.mu.
 func (o *oldFile) reopen() error {
 	if o.f != nil {
 		return nil
@@ -63,7 +63,7 @@ func (o *oldFile) ReadAt(b []byte, off int64) (int, error) {
 	return o.f.ReadAt(b, off)
 }
 
-// Close closes the file until it is read again.
+// Close closes the file. A later read opens it again.
 func (o *oldFile) Close() error {
 	o.all.mu.Lock()
 	defer o.all.mu.Unlock()
@@ -72,7 +72,7 @@ func (o *oldFile) Close() error {
 
 func (o *oldFile) Name() string { return o.path }
 
-// WriteAt fails: what earlier runs left never changes.
+// WriteAt fails: segment files of earlier runs are never changed.
 func (o *oldFile) WriteAt([]byte, int64) (int, error) {
 	return 0, &fs.PathError{Op: "write", Path: o.path, Err: fs.ErrPermission}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// publish writes the superblock and gives the file its name, on rank 0.
+// publish lets rank 0 write the superblock and give the file its name, and tells all ranks the file's size.
 func (m *commit) publish() error {
 	var err error
 	var size []byte
@@ -25,9 +25,8 @@ func (m *commit) publish() error {
 	return err
 }
 
-// seal commits. The order is what a crash at any moment relies on: everything
-// else is stored before the superblock is written, and the superblock is stored
-// before the name appears.
+// seal does rank 0's part of publish. A crash at any moment leaves either no file of the output's name or a complete one: everything else
+// is on storage before the superblock is written, and the superblock is on storage before the file gets its name.
 func (m *commit) seal() error {
 	if err := m.w.CheckEpoch(); err != nil {
 		return err
@@ -56,9 +55,9 @@ func (m *commit) seal() error {
 	return nil
 }
 
-// name gives the file its name. Without force it never replaces a file: a hard
-// link fails where a rename would not; file systems without links get a check and
-// a rename. A run that was taken over by this one may have come first, with the same bytes.
+// name gives the file its name. Without Config.Force it never replaces a file: it makes a hard link, which fails if the name exists, unlike
+// a rename. On a file system without links it checks first and then renames. An older run, which this one took over, may already have made
+// the same file.
 func (m *commit) name(out string) error {
 	if !m.w.cfg.Force {
 		if m.w.disk.link(m.tmp, out) == nil {
@@ -71,8 +70,8 @@ func (m *commit) name(out string) error {
 	return OutputError("output "+out, m.w.disk.rename(m.tmp, out))
 }
 
-// tidy removes the second name of the output, and what epochs left next to it up to the one that committed it.
-// A name that cannot be removed is harmless, since no later run takes an epoch that is next to the output.
+// tidy removes the second name of the output, and the files next to it of all epochs up to the one that was committed. A name that cannot
+// be removed does no harm: no later run uses the epoch of a file that is next to the output.
 func (w *Workspace) tidy(epoch uint64) {
 	for _, old := range outFiles(w.cfg.Output) {
 		if old.epoch <= epoch {
@@ -81,14 +80,13 @@ func (w *Workspace) tidy(epoch uint64) {
 	}
 }
 
-// outFile is a file before its rename.
+// outFile is a file that was not renamed to the output.
 type outFile struct {
 	path  string
 	epoch uint64
 }
 
-// outFiles lists the files of all epochs next to an output. A name that cannot be
-// matched has none.
+// outFiles lists these files of all epochs.
 func outFiles(out string) (list []outFile) {
 	paths, err := filepath.Glob(globEscape(out) + ".out.*")
 	if err != nil {
@@ -103,7 +101,7 @@ func outFiles(out string) (list []outFile) {
 	return list
 }
 
-// globEscape makes a path match itself.
+// globEscape returns a pattern for filepath.Glob that matches path only.
 func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

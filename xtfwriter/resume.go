@@ -19,21 +19,21 @@ import (
 // Memory: about 60 bytes for each unit.
 type Kept struct {
 	units map[Unit]Owner
-	marks []*List // of the last stage that was complete, without their pieces
+	marks []*List // of the last complete stage, without their pieces
 	lists int
-	Torn  int // lists that were cut or changed: their units are done again
+	Torn  int // lists that are damaged, missing or of another job; their units are computed again
 }
 
-// Has says whether a unit is listed.
+// Has returns whether a list contains the unit.
 func (k *Kept) Has(u Unit) bool {
 	_, ok := k.units[u]
 	return ok
 }
 
-// Len is the number of units that are listed.
+// Len returns the number of units in the lists.
 func (k *Kept) Len() int { return len(k.units) }
 
-// Stage is the last stage that is complete on all ranks of a run, 0 for none.
+// Stage returns the last stage that all ranks of a run completed, 0 if there is none.
 func (k *Kept) Stage() uint32 {
 	if len(k.marks) == 0 {
 		return 0
@@ -41,11 +41,11 @@ func (k *Kept) Stage() uint32 {
 	return k.marks[0].Stage
 }
 
-// Kept returns what can be taken over; nil without Config.Resume.
+// Kept returns what can be taken over, or nil without Config.Resume.
 func (w *Workspace) Kept() *Kept { return w.kept }
 
-// readLists finds out what the lists of older epochs hold: each rank reads some of them and tells the others, but for pieces.
-// Collective.
+// readLists reads the lists and marks of earlier runs into w.kept. Each rank reads some of them and sends them to the others without their
+// pieces. Collective.
 func (w *Workspace) readLists(names []string) error {
 	var own []*List
 	var err error
@@ -81,7 +81,8 @@ func (w *Workspace) readLists(names []string) error {
 	return nil
 }
 
-// add takes lists, nil for those that are torn, and returns the marks among them. Of a unit in several lists the youngest run's counts.
+// add counts lists (nil for a torn one), adds their units and returns the marks among them. If several lists contain a unit, the list of
+// the youngest run is used.
 func (k *Kept) add(lists []*List) (marks []*List) {
 	k.lists += len(lists)
 	for _, l := range lists {
@@ -101,7 +102,7 @@ func (k *Kept) add(lists []*List) (marks []*List) {
 	return marks
 }
 
-// choose keeps the marks of the last stage that all ranks of a run completed; of equal ones the youngest run's.
+// choose keeps the marks of the last stage that all ranks of a run completed. If several runs completed it, the youngest one's are kept.
 func (k *Kept) choose(marks []*List) {
 	slices.SortFunc(marks, func(a, b *List) int {
 		return cmp.Or(cmp.Compare(b.Stage, a.Stage), cmp.Compare(b.Epoch, a.Epoch), cmp.Compare(a.Rank, b.Rank))
@@ -119,11 +120,11 @@ func (k *Kept) choose(marks []*List) {
 	}
 }
 
-// Adopt takes the listed units over that want accepts: their segments are this store's from now on, and stay where they
-// are. A unit whose segments are not whole is left out: torn counts those. step is called with the bytes that were
-// verified. It is not collective.
+// Adopt takes over the listed units that want accepts: their segments belong to this store from now on, and stay in the files of earlier
+// runs. It leaves out units with a damaged segment and returns their number. It calls step with the number of bytes whenever it has
+// verified some. It is not collective.
 //
-// Memory: one list at a time, 80 bytes for each piece of a segment; 64 for each piece that is kept.
+// Memory: one list at a time, with 80 bytes for each piece of a segment, and 64 bytes for each piece that is taken over.
 func (w *Workspace) Adopt(want func(Unit) bool, step func(bytes int64) error) (torn int, err error) {
 	from := map[Owner]map[Unit]bool{}
 	for u, o := range w.kept.units {
@@ -144,9 +145,9 @@ func (w *Workspace) Adopt(want func(Unit) bool, step func(bytes int64) error) (t
 	return torn, nil
 }
 
-// AdoptStage takes over what the marks of Kept.Stage hold of the locations from first to before end, and with run that of
-// the whole run. ok is false on all ranks if something of it is torn on any: then nothing is taken over. It reads the marks
-// of ranks that had some of it. Collective.
+// AdoptStage takes over the segments of Kept.Stage for the locations from first to before end, and with run those of the whole run. If one
+// of them is damaged on any rank, no rank takes any over and ok is false on all. A rank reads only the marks that have some of its
+// segments. Collective.
 func (w *Workspace) AdoptStage(first, end xtf.Proc, run bool, step func(bytes int64) error) (ok bool, err error) {
 	var taken []*Segment
 	want, whole := span{first, end, run}, []int64{1}
@@ -183,7 +184,7 @@ func sortedOwners(m map[Owner]map[Unit]bool) []Owner {
 	return list
 }
 
-// adoption takes over segments of one list: those of some units, or of some locations.
+// adoption takes over segments of one list: those of units, or if that is nil those of the locations in procs.
 type adoption struct {
 	w     *Workspace
 	step  func(bytes int64) error
@@ -200,10 +201,11 @@ func (a *adoption) wants(u Unit) bool {
 	return a.procs.has(u.P)
 }
 
-// take returns how many units, or of a mark whether anything, was torn.
+// take takes over the segments of the list at path. It returns how many units are torn: of a list that cannot be read, all of units, or 1
+// of a mark.
 func (a *adoption) take(path string) (torn int, err error) {
 	l, err := ReadList(path)
-	if errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) { // since it was summed up
+	if errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) { // it was changed after readLists
 		return max(len(a.units), 1), nil
 	}
 	if err != nil {
@@ -226,7 +228,7 @@ func (a *adoption) take(path string) (torn int, err error) {
 	return torn, nil
 }
 
-// unit takes over the segments of one unit if all are whole.
+// unit takes over the segments of one unit. It returns false and takes none over if one of them is damaged.
 func (a *adoption) unit(pieces []Piece) (bool, error) {
 	segments := runs(pieces, func(p Piece) Key { return p.Key })
 	for _, list := range segments {
@@ -245,7 +247,7 @@ func (a *adoption) unit(pieces []Piece) (bool, error) {
 	return true, nil
 }
 
-// runs cuts a list where what is asked of its elements changes.
+// runs cuts a list into runs of neighbours for which of returns the same value.
 func runs[T any, K comparable](list []T, of func(T) K) (parts [][]T) {
 	for len(list) > 0 {
 		n := 1
@@ -258,7 +260,7 @@ func runs[T any, K comparable](list []T, of func(T) K) (parts [][]T) {
 	return parts
 }
 
-// verify reads a segment and compares its checksum.
+// verify reads a segment and returns whether its checksum is right.
 func (a *adoption) verify(pieces []Piece) (bool, error) {
 	if a.buf == nil {
 		a.buf = make([]byte, 1<<20)
@@ -291,7 +293,7 @@ func (a *adoption) verify(pieces []Piece) (bool, error) {
 	return crc == pieces[0].CRC, nil
 }
 
-// adopt makes a segment of pieces of older files, which are open.
+// adopt makes a segment of pieces in files of earlier runs, which open has opened.
 func (st *Store) adopt(pieces []Piece) (*Segment, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -318,7 +320,7 @@ func (st *Store) adoptUnit(u Unit) {
 	st.done[u] = unitListed
 }
 
-// open finds the segment file of an older run, for reading.
+// open returns the segment file of an earlier run, for reading.
 func (st *Store) open(dir string, o Owner) (*spillFile, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -17,38 +17,37 @@ import (
 
 // Config says where a run writes and what it may use. It is the same on all ranks.
 type Config struct {
-	Output   string // RUN.xtf
-	WorkDir  string // "": Output.work
-	Identity string // one word that names input and options, as in provenance
+	Output   string // the result, RUN.xtf
+	WorkDir  string // work folder; empty: Output with ".work"
+	Identity string // one word that stands for input and options, as in the provenance section
 	Host     string // of rank 0, for the lock
 	PID      int
 	Job      string
-	Budget   int64 // bytes of segments in memory per rank; 0: all to files at once
-	Force    bool  // replace the output, a lock and a work folder that are there
-	Resume   bool  // take over a lock and the finished units of the same identity; comes before Force
+	Budget   int64 // bytes of segments that each rank keeps in memory; 0: all go to files at once
+	Force    bool  // replace an existing output, lock and work folder
+	Resume   bool  // take over the lock and the finished units of the same identity; precedes Force
 
-	About   []byte                  // what Identity stands for; it is kept in the work folder
-	Differs func(old []byte) string // says how another job's About differs
+	About   []byte                  // what Identity stands for; kept in the work folder
+	Differs func(old []byte) string // describes how another job's About differs
 
 	disk disk // nil: the operating system's
 }
 
-// Workspace is a run's claim on its output: lock, epoch, work folder and the
-// segment store of this rank.
+// Workspace is a run's claim on its output. It has the lock, the epoch, the work folder and this rank's segment store.
 type Workspace struct {
 	Store *Store
 	disk  disk
 	comm  mpi.Comm
 	cfg   Config
 	lock  Lock
-	named bool // Config named the work folder: the lock does not tell who else uses it
+	named bool // Config named the work folder, so another output's run may use it, whose lock is elsewhere
 
 	kept      *Kept
-	marked    uint32 // stage of this run's mark
+	marked    uint32 // stage of the last mark of this run
 	committed bool
 }
 
-// sentinels survive the agreement between ranks.
+// sentinels returns the errors that errors.Is still recognizes after ranks have agreed on them (mpi.Comm.Agree).
 func sentinels() []error {
 	return []error{
 		ErrDone, ErrExists, ErrNoSpace, ErrStorage, ErrFolderGone, ErrUnwritable, ErrLocked, ErrSuperseded, ErrOtherJob, ErrUnits, ErrWrite,
@@ -56,11 +55,10 @@ func sentinels() []error {
 	}
 }
 
-// Begin takes the output for this run: it refuses an existing output, a lock of
-// somebody alive and finished units of an interrupted run unless forced, then
-// makes the work folder and the store of each rank. With Config.Resume it takes a
-// lock over, and finds out what can be kept; an output of the same identity is
-// ErrDone. Collective; on error nothing is left behind that was not there.
+// Begin takes the output for this run and makes the work folder and each rank's store. Without Force or Resume it returns ErrExists for an
+// existing output, ErrLocked for the lock of a run that may still be running, and ErrUnits for finished units of an interrupted run. With
+// Config.Resume it takes over the lock and reads which units can be kept; it returns ErrDone if the output exists and has the same
+// identity. Collective. After an error it leaves nothing behind.
 func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 	named := cfg.WorkDir != ""
 	if !named {
@@ -98,10 +96,11 @@ func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 	return w, nil
 }
 
-// seen fails on a rank that does not see what rank 0 has written, as on another node: the run would fail when all else is done.
+// seen returns ErrUnwritable if this rank does not see the lock that rank 0 has written, for instance on another node. Without this check
+// the run would fail only at its end.
 func (w *Workspace) seen(host string) error {
 	path := LockPath(w.cfg.Output)
-	for wait := time.Millisecond; ; wait *= 2 { // a file system of many nodes may take a moment to show it
+	for wait := time.Millisecond; ; wait *= 2 { // a network file system may show a new file after some time
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -114,7 +113,7 @@ func (w *Workspace) seen(host string) error {
 	}
 }
 
-// claimed is what rank 0 found out: the lock of this run, and the lists and marks of older ones.
+// claimed is what rank 0 tells the others: the lock of this run, and the names of the lists and marks of earlier runs.
 type claimed struct {
 	Lock  Lock
 	Lists []string
@@ -135,7 +134,7 @@ func (w *Workspace) claim() (found claimed, err error) {
 		return found, err
 	}
 	for _, o := range outFiles(cfg.Output) {
-		old.Epoch = max(old.Epoch, o.epoch) // it may be another name of the output: never write into it
+		old.Epoch = max(old.Epoch, o.epoch) // such a file may be another name of the output, so no run may write to it
 	}
 	takeover := cfg.Force || cfg.Resume
 	if _, err := lockedBy(LockPath(cfg.Output), cfg.own(), takeover); err != nil {
@@ -155,19 +154,19 @@ func (w *Workspace) claim() (found claimed, err error) {
 	}
 	if done {
 		w.tidy(w.lock.Epoch)
-		identity, _, err := w.readJob() // of a folder that somebody named and that says nothing, nothing is removed
+		identity, _, err := w.readJob() // a folder that the user named and that has no job file is not changed
 		keep := identity != cfg.Identity && (w.named || !errors.Is(err, fs.ErrNotExist))
 		return found, errors.Join(fmt.Errorf("xtfwriter: %w: %s", ErrDone, cfg.Output), w.release(keep))
 	}
 	found.Lock = w.lock
-	if keep { // read again: the run before may have gone on until its lock was taken
+	if keep { // list again: the earlier run may have written until it lost its lock
 		if old, err = oldFiles(cfg.WorkDir); err == nil {
 			found.Lists = old.Lists
 			err = old.removeUnlisted(cfg.WorkDir)
 		}
 	} else if err = cleanFolder(cfg.WorkDir); err == nil {
 		if err = os.MkdirAll(cfg.WorkDir, 0o777); err == nil {
-			err = w.disk.replace(filepath.Join(cfg.WorkDir, jobFile), append([]byte(cfg.Identity+"\n"), cfg.About...)) // says whose it is
+			err = w.disk.replace(filepath.Join(cfg.WorkDir, jobFile), append([]byte(cfg.Identity+"\n"), cfg.About...)) // names its job
 		}
 	}
 	if err != nil {
@@ -176,8 +175,8 @@ func (w *Workspace) claim() (found claimed, err error) {
 	return found, nil
 }
 
-// removeRest removes what the run left that made the output, where it was killed when the output had its name: the lock of a
-// process that is gone, the files of the folder that says the same job, and other names of the output.
+// removeRest cleans up after the run that made the output, if that run was killed just after it gave the output its name. It removes the
+// lock if its process does not exist any more, the work folder's files if they are of the same job, and other names of the output.
 func (w *Workspace) removeRest() error {
 	identity, _, err := w.readJob()
 	if err != nil || outputID(w.cfg.Output) != identity {
@@ -199,7 +198,7 @@ func (w *Workspace) removeRest() error {
 	return w.release(false)
 }
 
-// outputID is the identity of an output that is there; one that cannot be read has none.
+// outputID returns the identity of an existing output, or "none" if it cannot be read.
 func outputID(path string) string {
 	f, err := xtf.OpenFile(path, xtf.Options{CacheBytes: 1 << 20})
 	if err != nil {
@@ -210,7 +209,7 @@ func outputID(path string) string {
 	return hex.EncodeToString(id[:])
 }
 
-// Rest tells of the lock and the work folder that lie next to an output, and what to do about them; "" where there are none.
+// Rest describes the lock and the work folder next to an output, and what to do about them. It is empty if there are none.
 func Rest(output, host string) string {
 	w := &Workspace{cfg: Config{Output: output, WorkDir: output + ".work", Host: host}}
 	var there []string
@@ -236,8 +235,8 @@ func (c *Config) own() Lock {
 	return Lock{Identity: c.Identity, Host: c.Host, PID: c.PID, Job: c.Job}
 }
 
-// checkOutput fails if something is there that must not be replaced. done says that it is the file which this run would
-// make.
+// checkOutput returns an error if the output exists and must not be replaced. done says that the output is already the file that this run
+// would write.
 func (w *Workspace) checkOutput() (done bool, err error) {
 	path := w.cfg.Output
 	st, err := os.Stat(path)
@@ -248,7 +247,7 @@ func (w *Workspace) checkOutput() (done bool, err error) {
 		return false, fmt.Errorf("xtfwriter: %w", OutputError("output "+path, err))
 	case st.IsDir():
 		return false, fmt.Errorf("xtfwriter: %w: output %s is a directory", ErrUnwritable, path)
-	case !st.Mode().IsRegular(): // a device or a pipe: a rename would put a file in its place
+	case !st.Mode().IsRegular(): // a rename would replace a device or pipe by a file
 		return false, fmt.Errorf("xtfwriter: %w: output %s is not a regular file", ErrUnwritable, path)
 	case !w.cfg.Force:
 		err = fmt.Errorf("xtfwriter: %w: %s", ErrExists, path)
@@ -271,13 +270,13 @@ func (w *Workspace) checkOutput() (done bool, err error) {
 	return false, err
 }
 
-// Epoch is the number of this run among those that took the output.
+// Epoch returns the number of this run among those that took the output.
 func (w *Workspace) Epoch() uint64 { return w.lock.Epoch }
 
-// Dir is the folder of the workspace, for temporary files of the same job.
+// Dir returns the path of the work folder, where the job may put temporary files.
 func (w *Workspace) Dir() string { return w.cfg.WorkDir }
 
-// CheckEpoch fails with ErrSuperseded if a younger run took the output over.
+// CheckEpoch returns ErrSuperseded if a younger run has taken over the output.
 func (w *Workspace) CheckEpoch() error {
 	if err := stillOwns(LockPath(w.cfg.Output), w.lock); err != nil {
 		return fmt.Errorf("xtfwriter: %w", err)
@@ -285,9 +284,8 @@ func (w *Workspace) CheckEpoch() error {
 	return nil
 }
 
-// Close ends the run's claim: stores are closed, the work folder and the lock
-// removed. Where finished units are listed and nothing was committed, they stay, without the lock.
-// Collective; every rank calls it, whether the run succeeded or not.
+// Close ends the run's claim: it closes the stores and removes the work folder and the lock. If nothing was committed and units are listed,
+// the folder stays and only the lock is removed. Collective: all ranks call it, also after an error.
 func (w *Workspace) Close() error {
 	own := w.kept.held() || len(w.Store.list.Units) > 0 || w.marked != 0
 	keep := []int64{0}
@@ -295,20 +293,21 @@ func (w *Workspace) Close() error {
 		keep[0] = 1
 	}
 	err := w.Store.Close(w.committed || len(w.Store.list.Units) == 0 && w.marked == 0)
-	err = errors.Join(err, w.comm.AllreduceInt64(keep, mpi.Max)) // all stores are closed then
+	err = errors.Join(err, w.comm.AllreduceInt64(keep, mpi.Max)) // after this, all stores are closed
 	if w.comm.Rank() == 0 && err == nil {
 		err = w.release(keep[0] != 0)
 	}
 	return w.comm.Agree(err)
 }
 
-// release removes the lock and, unless it is to be kept, the folder, in one step; a younger run's it leaves alone.
+// release removes the lock and, unless keep is set, the work folder, while no other run can take over the lock. It does nothing if a
+// younger run has it.
 func (w *Workspace) release(keep bool) error {
 	if w.comm.Rank() != 0 {
 		return nil
 	}
 	var err error
-	_ = holding(LockPath(w.cfg.Output), func() error { // one that is not there, or is not to be read, is another's
+	_ = holding(LockPath(w.cfg.Output), func() error { // a lock that is missing or cannot be read is not this run's
 		if w.CheckEpoch() == nil {
 			if !keep {
 				err = removeFolder(w.cfg.WorkDir)
@@ -320,7 +319,7 @@ func (w *Workspace) release(keep bool) error {
 	return err
 }
 
-// removeFolder removes the files of runs from a work folder, and the folder if that was all.
+// removeFolder removes the files of runs from a work folder, and the folder if it is empty then.
 func removeFolder(dir string) error {
 	if err := cleanFolder(dir); err != nil {
 		return err
@@ -331,7 +330,7 @@ func removeFolder(dir string) error {
 	return nil
 }
 
-// folderInUse says whether somebody keeps other files in the folder: it stays.
+// folderInUse returns whether the folder has other files.
 func folderInUse(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && len(entries) > 0
