@@ -70,6 +70,9 @@ func (x *partCase) run(t *testing.T, l *library, program string) (r *Result, doc
 				all = s
 			}
 		}
+		if got, want := r.Unasked, map[string]int{"0,2": 1, "1-2": 1}[x.part.Ranks]; got != want {
+			t.Errorf("%d processes that were not asked for, want %d", got, want)
+		}
 		const extra = 0.020 // in the calls that the program does not time
 		if x.part.Ranks != "" {
 			return r, doc

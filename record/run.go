@@ -52,6 +52,7 @@ type Result struct {
 	Found     []trace.Diagnostic // what else is missing or damaged
 	Uncounted map[int]string     // processes that could not count all that was asked for, and why
 	Unopened  []int              // processes whose part of the run did not begin, so that nothing is recorded
+	Unasked   int                // processes of which nothing is recorded, as others were asked for
 	Alone     []int              // processes for which threads were asked for but no parallel region was seen
 	Runtime   string             // library that replaced GNU's OpenMP runtime, "" for none
 	GNU       string             // why GNU's runtime was not replaced although the program uses it
@@ -317,7 +318,7 @@ func Finish(output string, keep bool) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the archive of %s: %w; the recording is kept, coppice record --finish %s tries again", raw, err, output)
 	}
-	r := &Result{Archive: anchor, Processes: len(src.Definitions().Processes()), Cut: src.Cut(), Uncounted: src.Uncounted(), Alone: src.Alone(), Unopened: src.Unopened()}
+	r := &Result{Archive: anchor, Processes: len(src.Definitions().Processes()), Cut: src.Cut(), Uncounted: src.Uncounted(), Alone: src.Alone(), Unopened: src.Unrecorded(true), Unasked: len(src.Unrecorded(false))}
 	r.Found = slices.DeleteFunc(found.List(), func(d trace.Diagnostic) bool {
 		return d.Code == trace.DiagTruncated || d.Code == trace.DiagUnfinished || d.Code == trace.DiagPart
 	})

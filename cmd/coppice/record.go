@@ -172,8 +172,11 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 	if s.verb == "record" {
 		next = ". Next: " + slurm.Line([]string{"coppice", "analyze", r.Archive, "-o", "run.xtf"})
 	}
-	absent := len(cut[recording.Absent])
-	s.say("%s: %s recorded%s", r.Archive, numbers.Plural(r.Processes-absent, "process"), next)
+	of, recorded := "", r.Processes-len(cut[recording.Absent])-len(r.Unopened)-r.Unasked
+	if recorded < r.Processes {
+		of = fmt.Sprintf(" of %d", r.Processes)
+	}
+	s.say("%s: %s%s recorded%s", r.Archive, numbers.Plural(recorded, "process"), of, next)
 	for _, name := range r.Logs {
 		s.say("%s: receive log. Next: %s", name, slurm.Line([]string{"coppice", "info", name}))
 	}

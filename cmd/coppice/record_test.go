@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/record"
+	"github.com/coppice-hpc/coppice/trace/recording"
 )
 
 // TestRecordUsage has what record refuses before it starts anything; package record has tests with programs.
@@ -41,6 +43,23 @@ func TestRecordUsage(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "x")); err == nil {
 		t.Error("a folder was made for a command that was refused")
+	}
+}
+
+// TestRecorded: the count of recorded processes leaves out those of which nothing is recorded.
+func TestRecorded(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]record.Result{
+		"a: 4 processes recorded. Next":      {},
+		"a: 2 processes of 4 recorded. Next": {Unasked: 2},
+		"a: 1 process of 4 recorded. Next":   {Unasked: 1, Unopened: []int{2}, Cut: map[int]string{0: recording.Absent, 1: "killed"}},
+		"a: 0 processes of 4 recorded":       {Unasked: 4},
+	} {
+		r.Archive, r.Processes = "a", 4
+		var errs strings.Builder
+		if err := concludeRecord(&r, nil, streams{err: &errs, verb: "record"}); !strings.Contains(errs.String(), want) {
+			t.Errorf("%v: %q, want %q", err, errs.String(), want)
+		}
 	}
 }
 

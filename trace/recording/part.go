@@ -86,10 +86,10 @@ func (q *part) text() string {
 	return strings.Join(list, "; ")
 }
 
-// Unopened returns the processes whose part did not begin.
-func (s *Source) Unopened() (ranks []int) {
+// Unrecorded returns the processes of which nothing is recorded: where late, as their part did not begin, else as others were asked for.
+func (s *Source) Unrecorded(late bool) (ranks []int) {
 	for _, p := range s.processes {
-		if p.part.late && p.part.nothing {
+		if p.part.nothing && p.part.late == late {
 			ranks = append(ranks, p.rank)
 		}
 	}
