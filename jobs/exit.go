@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"github.com/coppice-hpc/coppice/ccg/graph"
@@ -106,7 +107,9 @@ func InputError(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("%s: %w", path, err)
+	if !strings.Contains(err.Error(), path+": ") {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
 	if Unreadable(err) || errors.Is(err, graph.ErrVersion) || errors.Is(err, xtf.ErrNoSection) {
 		return Fail(ExitInput, err)
 	}

@@ -159,7 +159,7 @@ func analyzeRank(c mpi.Comm, job analyze.Options, o *analyzeFlags, s streams) er
 	res, err := analyze.Run(c, job)
 	d.end(err)
 	if err != nil {
-		return stopped(c, err, s)
+		return stopped(c, job.Trace, err, s)
 	}
 	if res.Done {
 		if c.Rank() == 0 && !o.run.quiet {

@@ -15,6 +15,8 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/pflag"
 )
 
@@ -197,8 +199,11 @@ func heedSignals(job *analyze.Options, s streams) (end func()) {
 	}
 }
 
-// stopped tells on rank 0 that a job was stopped; the status stays.
-func stopped(c mpi.Comm, err error, s streams) error {
+// stopped tells on rank 0 that a job was stopped; the status stays. input is what the job reads.
+func stopped(c mpi.Comm, input string, err error, s streams) error {
+	if errors.Is(err, xtf.ErrNotXTF) || errors.Is(err, trace.ErrNotTrace) {
+		return readError(input, err)
+	}
 	if !errors.Is(err, jobs.ErrStopped) {
 		return err
 	}

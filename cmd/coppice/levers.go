@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"os"
 
 	"github.com/coppice-hpc/coppice/jobs/levers"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report/results"
-	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 )
 
@@ -61,11 +59,8 @@ func leversVerb(s streams) *cobra.Command {
 			d := job.display(c, &o.Show, s)
 			r, err := levers.Run(c, o)
 			d.end(err)
-			if errors.Is(err, xtf.ErrNotXTF) {
-				err = readError(o.Run, err)
-			}
 			if err != nil {
-				return stopped(c, err, s)
+				return stopped(c, o.Run, err, s)
 			}
 			if c.Rank() == 0 {
 				var run *results.Run

@@ -16,6 +16,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
+	"github.com/coppice-hpc/coppice/internal/inspect"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/record"
@@ -151,7 +152,10 @@ type files struct {
 }
 
 func (x *files) create(path string) (*os.File, error) {
-	if _, err := os.Lstat(path); err == nil && !x.force {
+	switch st, err := os.Lstat(path); {
+	case err == nil && st.IsDir():
+		return nil, usage("%s is a folder: name a file with -o", path)
+	case err == nil && !x.force:
 		return nil, fmt.Errorf("%s: %w", path, fs.ErrExist)
 	}
 	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
@@ -308,8 +312,8 @@ func advice(err error) string {
 	if file := (*fileError)(nil); errors.As(err, &file) {
 		path, missing = file.path, "Give the path of a trace, or of a file that coppice analyze wrote."
 	}
-	if errors.Is(err, xtf.ErrNotXTF) {
-		return " " + instead(path)
+	if result := errors.Is(err, xtf.ErrNotXTF); result || errors.Is(err, trace.ErrNotTrace) {
+		return " " + instead(path, result)
 	}
 	changed := "It changed after it was written: copy it again or analyze the trace again; coppice check " + path + " lists what is still sound."
 	for _, a := range []struct {
@@ -326,7 +330,6 @@ func advice(err error) string {
 		{syscall.EIO, "Check the file system of the input, or copy the input elsewhere."},
 		{xtfwriter.ErrUnwritable, "Choose a directory with -o that exists and that you may write."},
 		{xtfwriter.ErrOtherJob, "Give -f in addition to --resume to start again from the beginning, or another folder with --checkpoint."},
-		{trace.ErrNotTrace, "Give the anchor file of an OTF2 archive (NAME.otf2) or its directory, or a Paraver trace (NAME.prv, NAME.prv.gz)."},
 		{trace.ErrUnsupported, "Convert it to a plain OTF2 archive."},
 		{trace.ErrMissing, "Copy the whole archive again: NAME.otf2, NAME.def and the directory NAME."},
 		{fs.ErrNotExist, missing},
@@ -337,6 +340,7 @@ func advice(err error) string {
 		{graph.ErrCorrupt, changed},
 		{column.ErrCorrupt, changed},
 		{trace.ErrCorrupt, "Copy the archive again."}, // after those: parts of results are read as a trace's are
+		{receivelog.ErrNotLog, "Give what coppice record --log-ranks wrote: DIR/logs/RANK.log."},
 		{receivelog.ErrCorrupt, "Copy the log again, or record the program again."},
 		{receivelog.ErrCut, "It ends before its first call: record the program again."},
 		{receivelog.ErrVersion, "Another version of coppice wrote it: use that one, or record the program again."},
@@ -351,17 +355,31 @@ func advice(err error) string {
 	return ""
 }
 
-// instead is what to give where a result is asked for and path is none.
-func instead(path string) string {
-	result := filepath.Join(path, "run.xtf")
-	if _, err := os.Stat(result); err == nil {
-		return "Its result is " + result + ": give that."
+// instead is what to give in place of path, where a result is asked for, or a trace, and it is none.
+func instead(path string, result bool) string {
+	inside := filepath.Join(path, "run.xtf")
+	if _, err := os.Stat(inside); err == nil && result {
+		return "Its result is " + inside + ": give that."
+	}
+	kind, head, err := inspect.Recognise(path)
+	traces, _ := filepath.Glob(filepath.Join(path, "*.prv*"))
+	switch {
+	case err == nil && kind == inspect.KindLog:
+		return "It is a receive log: coppice info " + path + " shows what is in it, coppice replay takes it."
+	case err == nil && kind == inspect.KindStatus:
+		return "It is the status of a job: coppice info " + path + " shows it."
+	case !result && bytes.HasPrefix(head, []byte("\x89XTF")):
+		return "It is a result already: coppice report " + path + " shows it."
+	case !result && len(traces) > 0:
+		return "It holds a Paraver trace: give " + traces[0] + "."
+	case !result:
+		return "Give the anchor file of an OTF2 archive (NAME.otf2) or its directory, or a Paraver trace (NAME.prv, NAME.prv.gz)."
 	}
 	if src, err := jobs.OpenPath(path); err == nil {
 		_ = src.Close()
 		return "It is a trace: coppice analyze " + path + " -o run.xtf makes such a file of it."
 	}
-	return "Give a file that coppice analyze wrote; coppice info " + path + " shows what this one is."
+	return "Give a file that coppice analyze wrote."
 }
 
 // openRuns are the runs that a verb reads; they are closed when it has ended. It is safe for concurrent use.

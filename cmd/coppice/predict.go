@@ -166,7 +166,7 @@ func predictRank(c mpi.Comm, job prediction.Options, o *predictFlags, s streams)
 	res, err := prediction.Run(c, job)
 	d.end(err)
 	if err != nil {
-		return stopped(c, err, s)
+		return stopped(c, job.Run, err, s)
 	}
 	code := jobs.ExitDone
 	if c.Rank() == 0 {

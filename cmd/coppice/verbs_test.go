@@ -198,6 +198,12 @@ func TestExitCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	missing := filepath.Join(dir, "none.xtf")
+	platform, folder, paraver := filepath.Join(dir, "p.toml"), filepath.Join(dir, "folder"), filepath.Join(dir, "paraver")
+	for name, text := range map[string]string{platform: "schema = \"coppice.platform/1\"\n", filepath.Join(folder, "kept"): "", filepath.Join(paraver, "a.prv.gz"): ""} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, x := range []struct {
 		name string
 		code int
@@ -267,7 +273,16 @@ func TestExitCodes(t *testing.T) {
 		{"bad spec", 2, []string{"demo", "--spec", "stencil:procs=x"}, "procs"},
 		{"report of nothing", 3, []string{"report", missing}, "Give the path"},
 		{"report of an archive", 3, []string{"report", anchor}, "It is a trace: coppice analyze " + anchor + " -o run.xtf makes"},
-		{"report of JSON", 3, []string{"report", text}, "coppice info"},
+		{"analysis of a result", 3, []string{"analyze", run, "-o", missing}, "It is a result already: coppice report " + run + " shows it."},
+		{"plan of a result", 3, []string{"plan", "analyze", run, "-o", missing}, "It is a result already"},
+		{"analysis of a folder", 3, []string{"analyze", paraver, "-o", missing}, "It holds a Paraver trace: give " + paraver + "/a.prv.gz."},
+		{"prediction of an archive", 3, []string{"predict", anchor, "--platform", platform}, "coppice: " + anchor + ": not an XTF file. It is a trace"},
+		{"capacity of a platform file", 3, []string{"capacity", "solve", platform}, `schema is "coppice.platform/1"`},
+		{"replay of a folder", 3, []string{"replay", dir, "--", os.Args[0]}, "not a receive log: a folder. Give what coppice record --log-ranks wrote"},
+		{"replay of a result", 3, []string{"replay", run, "--", os.Args[0]}, "not a receive log. Give what coppice record --log-ranks wrote"},
+		{"viewer into a folder", 2, []string{"export", run, "--to", "viewer", "-o", folder}, folder + " is a folder: name a file"},
+		{"report into a folder", 2, []string{"report", run, "-o", folder, "-f"}, folder + " is a folder: name a file"},
+		{"report of JSON", 3, []string{"report", text}, "Give a file that coppice analyze wrote."},
 		{"report of a directory", 3, []string{"report", dir}, dir},
 		{"report of a cut file", 3, []string{"report", cut}, "nalyze the trace again"},
 		{"query of JSON", 3, []string{"query", text, "at", "--n", "0"}, "not an XTF file"},

@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/predicted"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -278,8 +279,8 @@ func (x *prediction) everybodyFollows() error {
 		return nil
 	}
 	shown := missing[:min(len(missing), 20)]
-	return jobs.Agree(x.c, targetError(fmt.Errorf("%d of %d classes have no measured process: record and replay %v too, or give --cpu-scale for their processes",
-		len(missing), len(x.classes.Classes), shown)))
+	return jobs.Agree(x.c, targetError(fmt.Errorf("%d of %d classes have no measured process: record and replay rank %s too, or give --cpu-scale for their processes",
+		len(missing), len(x.classes.Classes), results.RankList(shown))))
 }
 
 // worst notes the process whose replay differs most from the recorded run.

@@ -130,10 +130,10 @@ func (f *file) tables(e *entry, key string) []*entry {
 func (f *file) read() {
 	r := f.root
 	job := []string{"load", "pipeline", "classes", "tasks", "tree"}
-	f.known(r, "the file", append([]string{"schema", "visits", "visit_law", "centers", "machines", "types", "origin"}, job...)...)
 	if got := f.text(r, "schema"); got != FileSchema && f.err == nil {
 		f.fail(r, "schema is %q, not %q", got, FileSchema)
 	}
+	f.known(r, "the file", append([]string{"schema", "visits", "visit_law", "centers", "machines", "types", "origin"}, job...)...)
 	f.visits = f.integer(r, "visits", 1)
 	f.geometric = f.law(r)
 	f.readCenters()

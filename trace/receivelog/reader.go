@@ -133,6 +133,9 @@ func OpenPath(path string) (*Reader, error) {
 		return nil, err
 	}
 	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = fmt.Errorf("%w: a folder", ErrNotLog)
+	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
