@@ -46,7 +46,7 @@ func watch(output, raw string, errs io.Writer, done <-chan struct{}) {
 			fmt.Fprintf(errs, "coppice record: the recording so far of a program that hangs: %v\n", err)
 			continue
 		}
-		fmt.Fprintf(errs, "coppice record: no MPI call returns on rank %s: the recording so far is %s\n", strings.Trim(fmt.Sprint(ranks), "[]"), filepath.Join(folder, "traces.otf2"))
+		fmt.Fprintf(errs, "coppice record: no MPI call returns on rank %s: the recording so far is %s\n", strings.ReplaceAll(strings.Trim(fmt.Sprint(ranks), "[]"), " ", ","), filepath.Join(folder, "traces.otf2"))
 	}
 }
 

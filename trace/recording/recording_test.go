@@ -187,7 +187,7 @@ func TestRecording(t *testing.T) {
 	if got, want := strings.Join(properties, "\n"), `0 coppice: processors: 0-1,0
 0 coppice: cpu time: 600
 0 coppice: involuntary switches: 3
-1 coppice: unfinished: ended from outside, such as by SIGKILL, which cannot be seen, or by _exit, or by a signal that the program handles
+1 coppice: unfinished: ended without a trace of how: by _exit, by a signal such as SIGKILL, SIGTERM or SIGALRM, or by one that the program handles
 1 coppice: processors: 0-1,1`; got != want {
 		t.Errorf("properties\n%s\nwant\n%s", got, want)
 	}
