@@ -248,3 +248,35 @@ func TestSetupOfRuns(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestDiffOfLibraries: solve takes 200 more in the second run, and the system's sin, which it calls, 300 more: that is no function of the program.
+func TestDiffOfLibraries(t *testing.T) {
+	t.Parallel()
+	run := func(solve, sin int) string {
+		return foundTrace(t, fmt.Sprintf(`
+-- definitions --
+STRING self=0 string="sin"
+STRING self=1 string="function of libm.so.6"
+REGION self=0 name=0 description=1 paradigm=2
+-- program --
+processes 1
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER solve
+0 %[1]d ENTER 0
+0 %[2]d LEAVE 0
+0 %[2]d LEAVE solve
+0 %[3]d LEAVE main
+`, 100+solve, 100+solve+sin, 200+solve+sin))
+	}
+	a, b := run(400, 100), run(600, 400)
+	for second, want := range map[string]string{
+		b:             "of the program's functions solve changed most: a process spends 0.200 s more there on average\n    of libraries' functions sin changed most: a process spends 0.300 s more there on average\n",
+		run(500, 150): "of the program's functions solve changed most: a process spends 0.100 s more there on average\n>",
+	} {
+		if text := must(t, "diff", a, second); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

@@ -131,6 +131,8 @@ type DiffRegion struct {
 	Calls DiffLine `json:"calls"`
 	Bytes DiffLine `json:"bytes"`
 	only  int      // 1, 2: in the first or second run alone
+
+	system bool // a function of a library of the system
 }
 
 // DiffFound is an interval that got worse or better.

@@ -172,7 +172,7 @@ func (d *Diff) compareRegions() {
 		case y == nil:
 			y, r.only = none, 1
 		}
-		r.Class = cmp.Or(x.Kind, y.Kind)
+		r.Class, r.system = cmp.Or(x.Kind, y.Kind), x.System || y.System
 		mean := func(s *diffSample, v uint64) numbers.Fraction {
 			return numbers.Divide64(v, max(s.Processes, 1)).Div(s.Resolution)
 		}
@@ -292,21 +292,29 @@ func (d *Diff) foundText(i int, m *DiffLine) string {
 	return text
 }
 
-// functions names the function of the program whose time changed most, in the direction of the whole.
-func (d *Diff) functions(sign int) string {
+// functions names the function of the program whose time changed most, in the direction of the whole, and that of libraries of the system, if it
+// changed more.
+func (d *Diff) functions(sign int) (text string) {
 	alone := [...]string{"", " (in A alone)", " (in B alone)"}
 	name := func(x *DiffRegion) string { return numbers.Clean(x.Name, 60) + alone[x.only] }
-	for i := range d.Regions {
-		if x := &d.Regions[i]; x.Class == "" && x.Time.Change.Sign() == sign {
-			text := fmt.Sprintf("; of the program's functions %s changed most: a process spends %s there on average", name(x), d.moreOrLess(&x.Time))
-			other := slices.IndexFunc(d.Regions, func(y DiffRegion) bool { return y.Class == "" && x.only+y.only == 3 })
-			if x.only > 0 && other >= 0 {
-				text += fmt.Sprintf(", %s %s: one may have got the name of the other", d.moreOrLess(&d.Regions[other].Time), "in "+name(&d.Regions[other]))
-			}
-			return text
+	changed := func(system bool, of string) int {
+		i := slices.IndexFunc(d.Regions, func(x DiffRegion) bool { return x.Class == "" && x.Time.Change.Sign() == sign && x.system == system })
+		if i >= 0 {
+			text += fmt.Sprintf("; of %s functions %s changed most: a process spends %s there on average", of, name(&d.Regions[i]), d.moreOrLess(&d.Regions[i].Time))
+		}
+		return i
+	}
+	own := changed(false, "the program's")
+	if own >= 0 {
+		x := &d.Regions[own]
+		if other := slices.IndexFunc(d.Regions, func(y DiffRegion) bool { return y.Class == "" && !y.system && x.only+y.only == 3 }); x.only > 0 && other >= 0 {
+			text += fmt.Sprintf(", %s %s: one may have got the name of the other", d.moreOrLess(&d.Regions[other].Time), "in "+name(&d.Regions[other]))
 		}
 	}
-	return ""
+	if short := text; changed(true, "libraries'") > own && own >= 0 {
+		text = short
+	}
+	return text
 }
 
 // slowest says which process of A or B computes most in an interval and, of the whole program, in which region it is farthest above the mean.

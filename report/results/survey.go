@@ -258,6 +258,7 @@ type RegionTotal struct {
 	Kind               string
 	Calls, Time, Bytes uint64
 	Estimated          uint64 // calls that were made of samples; without recorded ones calls are not known
+	System             bool   // a function of a library of the system
 }
 
 // NewSample reads one run.
@@ -280,7 +281,7 @@ func NewSample(r *Run, section string, rules Rules) (*Sample, error) {
 		}
 		y := x.Regions[name]
 		if y == nil {
-			y = &RegionTotal{Kind: l.Class}
+			y = &RegionTotal{Kind: l.Class, System: r.Defs.OfSystem(r.Defs.Region(l.Region))}
 			x.Regions[name] = y
 		}
 		y.Calls, y.Time, y.Bytes, y.Estimated = y.Calls+l.Calls, y.Time+l.Exclusive, y.Bytes+l.Bytes, y.Estimated+l.Estimated
