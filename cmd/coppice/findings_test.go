@@ -1917,6 +1917,54 @@ func TestNamesOfTAU(t *testing.T) {
 	}
 }
 
+// TestOutsideOfThreads: process 1 computes 600 in solve where process 0 computes 100, and 100 in a parallel region where that has 300. Outside of
+// this region the other three threads of each have no calls, which is no work.
+func TestOutsideOfThreads(t *testing.T) {
+	t.Parallel()
+	text := "-- program --\nprocesses 2\nthreads 4\nresolution 1000\n-- events --\n"
+	for p, solve := range [...]int{100, 600} {
+		end := [...]int{400, 700}[p]
+		text += fmt.Sprintf("%[1]d 0 ENTER main\n%[1]d 0 ENTER solve\n%[1]d %[2]d LEAVE solve\n%[1]d %[2]d ENTER loop\n%[1]d %[3]d LEAVE loop\n", 4*p, solve, end)
+		text += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Barrier\n%[1]d 701 LEAVE MPI_Barrier\n%[1]d 1000 LEAVE main\n", 4*p, end) // no record tells who waits
+		for thread := 4*p + 1; thread < 4*p+4; thread++ {
+			text += fmt.Sprintf("%[1]d 0 ENTER begin\n%[1]d 1 LEAVE begin\n%[1]d %[2]d ENTER loop\n%[1]d %[3]d LEAVE loop\n%[1]d 999 ENTER end\n%[1]d 1000 LEAVE end\n", thread, solve, end)
+		}
+	}
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, text))
+	i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == "imbalance" })
+	if i < 0 || strings.Contains(doc.Findings[i].Text, "outside of recorded calls") || doc.Findings[i].Advice != "deal out the work more evenly" {
+		t.Errorf("%+v", doc.Findings)
+	}
+}
+
+// TestWorkOfFirstThread: in a parallel region of both processes thread 0 of process 1 works for 400 and its other threads wait, and all of process 0
+// work for 100. Process 1 waits for none of its threads.
+func TestWorkOfFirstThread(t *testing.T) {
+	t.Parallel()
+	text := "-- program --\nprocesses 2\nthreads 4\nresolution 1000\n-- events --\n"
+	for thread := range 8 {
+		works, end := [...]int{100, 0}[thread/4], [...]int{100, 400}[thread/4]
+		if thread == 4 {
+			works = end
+		}
+		text += fmt.Sprintf(`%[1]d 0 ENTER main
+%[1]d 0 ENTER "!$omp parallel @solver.c:41"
+%[1]d %[2]d ENTER "!$omp implicit barrier @solver.c:60"
+%[1]d %[3]d LEAVE "!$omp implicit barrier @solver.c:60"
+%[1]d %[3]d LEAVE "!$omp parallel @solver.c:41"
+`, thread, works, end)
+		if thread%4 == 0 {
+			text += meeting(thread, end, 401)
+		}
+		text += fmt.Sprintf("%d 500 LEAVE main\n", thread)
+	}
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, text))
+	i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Cause != nil && f.Cause.Process == 1 })
+	if i < 0 || slices.ContainsFunc(doc.Findings, func(f finding) bool { return strings.Contains(f.Text, "waits for its threads") }) {
+		t.Errorf("%+v", doc.Findings)
+	}
+}
+
 // TestWaitsOfOtherThreads: both threads of two processes exchange messages. Thread 1 of rank 1 waits 500 ms for thread 1 of rank 0, and
 // thread 0 of rank 1 waits 20 for thread 0 of rank 0. Where thread 0 of rank 1 works then, the 500 are not a loss.
 func TestWaitsOfOtherThreads(t *testing.T) {

@@ -7,22 +7,22 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// mostOwn is of how many locations the times of the program's own functions are added up.
+// mostOwn is of how many first threads the times of the program's own functions are added up.
 const mostOwn = 1 << 10
 
 // slowest is the region in which a process that computes longest is farthest above the mean, and by how much. Where that is a function of a
-// library of the system, what those do counts for the function of the program that calls them, unless the run has more than mostOwn locations.
+// library of the system, what those do counts for the function of the program that calls them, unless the run has more than mostOwn processes.
 func slowest(f *finder, rank uint32) (region *results.RegionTime, above numbers.Ratio, err error) {
 	h := f.hot
-	if h.Slowest == nil || f.r.Defs.NumLocations() > mostOwn || uint64(rank) >= uint64(len(f.r.Defs.Processes())) {
+	if h.Slowest == nil || len(f.r.Defs.Processes()) > mostOwn || uint64(rank) >= uint64(len(f.r.Defs.Processes())) {
 		return h.Slowest, h.Above, nil
 	}
 	if !f.r.Defs.OfSystem(f.r.Defs.Region(h.Slowest.Region)) {
 		return h.Slowest, h.Above, nil
 	}
-	of, all, here := f.r.Defs.Processes()[rank], map[uint32]uint64{}, map[uint32]uint64{}
-	for p := range trace.P(f.r.Defs.NumLocations()) {
-		l, err := f.r.Location(p)
+	all, here := map[uint32]uint64{}, map[uint32]uint64{}
+	for of, process := range f.r.Defs.Processes() {
+		l, err := f.r.Location(process.First)
 		if err != nil {
 			return h.Slowest, h.Above, beyond(err)
 		}
@@ -45,7 +45,7 @@ func slowest(f *finder, rank uint32) (region *results.RegionTime, above numbers.
 				own[i], within[i] = own[x.Parent], true
 			}
 			all[own[i]] += x.Exclusive
-			if p >= of.First && p < of.First+trace.P(of.Count) {
+			if uint32(of) == rank {
 				here[own[i]] += x.Exclusive
 			}
 		}

@@ -506,60 +506,79 @@ func (x *RegionTime) Mean(processes int) numbers.Ratio {
 // Hot is what the summary tells about regions.
 type Hot struct {
 	Profile *Profile
-	Slowest *RegionTime   // of the process that computes longest: the region farthest above the mean
+	Slowest *RegionTime   // of the first thread of the process that computes longest: the region farthest above the mean of first threads
 	Above   numbers.Ratio // by how much
 	Outside numbers.Ratio // how far its time outside recorded calls is above the mean
 }
 
+// mostFirst is of how many processes with several threads the first ones are read one by one.
+const mostFirst = 1 << 14
+
 // NewHot finds the regions of the summary. Besides the whole run's rows it reads
-// those of one process.
+// those of one process; where processes have several threads, which what they compute is not about, those of all first ones.
 func NewHot(r *Run, s *Summary) (*Hot, error) {
 	all, err := Totals(r, s)
 	if err != nil {
 		return nil, err
 	}
 	h := &Hot{Profile: all}
-	rank := s.Item(xtf.ItemCPU).MaxP
-	if uint64(rank) >= uint64(len(r.Defs.Processes())) {
+	processes, rank := r.Defs.Processes(), s.Item(xtf.ItemCPU).MaxP
+	threads := len(processes) < r.Defs.NumLocations()
+	if uint64(rank) >= uint64(len(processes)) || threads && len(processes) > mostFirst {
 		return h, nil
 	}
-	t, err := ProfileTableOf(r, SourceAuto)
+	tableOf := func(list ...trace.Process) (*ProfileTable, error) {
+		t, err := ProfileTableOf(r, SourceAuto)
+		for i := 0; err == nil && i < len(list); i++ {
+			err = t.AddLocation(list[i].First)
+		}
+		return t, err
+	}
+	own, err := tableOf(processes[rank])
+	mean, outside := all.Regions, all.Outside
+	if err == nil && threads {
+		var first *ProfileTable
+		if first, err = tableOf(processes...); err == nil {
+			mean, outside = first.lines(), first.outside()
+		}
+	}
+	if Partial(err) {
+		return h, nil // half of its regions would tell of others than all of them
+	}
 	if err != nil {
 		return nil, err
 	}
-	x := r.Defs.Processes()[rank]
-	for p := x.First; p < x.First+trace.P(x.Count); p++ {
-		err := t.AddLocation(p)
-		if Partial(err) {
-			return h, nil // half of its regions would tell of others than all of them
-		}
-		if err != nil {
-			return nil, err
-		}
+	sums, at := map[uint32]uint64{}, map[uint32]int{}
+	for i := range mean {
+		sums[mean[i].Region] = mean[i].Exclusive
 	}
-	inside, at := uint64(0), map[uint32]int{}
 	for i := range all.Regions {
 		at[all.Regions[i].Region] = i
 	}
-	for _, own := range t.lines() {
-		inside += own.Exclusive
-		if own.Kind != 0 {
+	for _, x := range own.lines() {
+		i, ok := at[x.Region]
+		if !ok || x.Kind != 0 {
 			continue
 		}
-		i, ok := at[own.Region]
-		if !ok {
-			continue
-		}
-		mean := all.Regions[i].Mean(all.Processes)
-		if d := float64(own.Exclusive) - mean.Value; mean.Defined && d > h.Above.Value {
+		mean := numbers.NewRatio(sums[x.Region], uint64(all.Processes))
+		if d := float64(x.Exclusive) - mean.Value; mean.Defined && d > h.Above.Value {
 			h.Above = numbers.Ratio{Value: d, Defined: true}
 			h.Slowest = &all.Regions[i]
 		}
 	}
-	if mean := numbers.NewRatio(all.Outside, uint64(all.Processes)); mean.Defined {
-		h.Outside = numbers.Ratio{Value: float64(int64(t.time-inside)) - mean.Value, Defined: true}
+	if mean := numbers.NewRatio(outside, uint64(all.Processes)); mean.Defined {
+		h.Outside = numbers.Ratio{Value: float64(own.outside()) - mean.Value, Defined: true}
 	}
 	return h, nil
+}
+
+// outside is the time of the locations outside of recorded calls.
+func (t *ProfileTable) outside() uint64 {
+	inside := uint64(0)
+	for _, x := range t.lines() {
+		inside += x.Exclusive
+	}
+	return t.time - min(inside, t.time)
 }
 
 // Recorded is how many were recorded.
