@@ -77,6 +77,24 @@ resolution 1000
 3 900 LEAVE "!$omp implicit barrier @solver.c:60"
 3 900 LEAVE "!$omp parallel @solver.c:41"
 `
+	// Of two threads one comes to the barrier 200 earlier, then the other.
+	takingTurns = `
+-- program --
+processes 1
+threads 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER "!$omp parallel @solver.c:41"
+0 300 ENTER "!$omp implicit barrier @solver.c:60"
+0 500 LEAVE "!$omp implicit barrier @solver.c:60"
+0 900 LEAVE "!$omp parallel @solver.c:41"
+0 1000 LEAVE main
+1 100 ENTER "!$omp parallel @solver.c:41"
+1 700 ENTER "!$omp implicit barrier @solver.c:60"
+1 900 LEAVE "!$omp implicit barrier @solver.c:60"
+1 900 LEAVE "!$omp parallel @solver.c:41"
+`
 	// The second thread of process 1 waits for a mutex from 200 to 500, in two calls one
 	// inside of the other, and from 600 to 650; what it waits inside of MPI is time of MPI. Its
 	// other thread has the mutex meanwhile, in update.
@@ -265,6 +283,10 @@ func TestThreadFindings(t *testing.T) {
 			"a thread without work", idleThread, "thread_imbalance", 800, 0, 3, "!$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60",
 			[]string{"thread 3 waits longest"},
 			[][4]uint64{{0, 3, 0, 800}},
+		},
+		{
+			"in turn", takingTurns, "thread_imbalance", 200, 0, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60",
+			[]string{"all threads wait nearly as long, most of it in !$omp implicit barrier @solver.c:60, none less than 0.200 s"}, nil,
 		},
 		{
 			"mutex", mutex, "lock_wait", 350, 1, 1, "work > void std::mutex::lock() > pthread_mutex_lock",

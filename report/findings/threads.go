@@ -494,7 +494,14 @@ func (f *finder) imbalancedThreads(x *Finding) error {
 		return err
 	}
 	x.Basis = "largest time of a thread in barriers and waits for tasks"
-	x.Evidence = fmt.Sprintf("thread %d waits longest%s, thread %d least, %s %s", w.longest.Thread, x.mostIn(), w.least.Thread, f.u.Ticks(w.least.barrier), f.u.Name())
+	x.Evidence = fmt.Sprintf("thread %d waits longest%s", w.longest.Thread, x.mostIn())
+	switch {
+	case f.r.Defs.Processes()[x.Where.Processes[0]].Count < 2:
+	case mostlyOf(w.least.barrier, w.longest.barrier):
+		x.Evidence = fmt.Sprintf("all threads wait nearly as long%s, none less than %s %s: over the run no one has much more to do than others", x.mostIn(), f.u.Ticks(w.least.barrier), f.u.Name())
+	default:
+		x.Evidence += fmt.Sprintf(", thread %d least, %s %s", w.least.Thread, f.u.Ticks(w.least.barrier), f.u.Name())
+	}
 	if x.facts.known == behindLocks {
 		x.Evidence += fmt.Sprintf("; a thread of the process waits %s for locks", f.u.Ticks(w.lock))
 	}
