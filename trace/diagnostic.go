@@ -121,7 +121,7 @@ var codes = map[Code]codeInfo{
 	DiagOpenCall:        {"open-call", Note, "calls open at the end, closed there"},
 	DiagUnmatchedSend:   {"unmatched-send", Warning, "sends without receive"},
 	DiagUnmatchedRecv:   {"unmatched-receive", Warning, "receives without send"},
-	DiagUnknownPeer:     {"unknown-peer", Warning, "messages whose partner the definitions do not name"},
+	DiagUnknownPeer:     {"unknown-peer", Warning, "messages whose partner, or collectives whose communicator, the definitions do not name"},
 	DiagUnknownRequest:  {"unknown-request", Warning, "completions of requests, file or one-sided operations that never began"},
 	DiagOpenRequest:     {"open-request", Note, "requests, file and one-sided operations that never complete"},
 	DiagClockViolation:  {"clock-violation", Warning, "messages received before they were sent"},
