@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
-// FromRank gives all ranks what read returns on one of them. Collective.
+// FromRank calls read on one rank, and returns its result on all. Collective.
 func FromRank(c mpi.Comm, rank int, read func() ([]byte, error)) (b []byte, err error) {
 	if c.Rank() == rank {
 		b, err = read()
@@ -15,7 +15,7 @@ func FromRank(c mpi.Comm, rank int, read func() ([]byte, error)) (b []byte, err 
 	return mpi.FromRank(KeepingCodes(c), rank, b, err)
 }
 
-// OverRanks replaces numbers by their sum, or the largest one, over all ranks; of one above the largest int64 that counts.
+// OverRanks replaces each number by its sum, or the largest one, over all ranks. A number above the largest int64 counts as that.
 // Collective.
 func OverRanks(c mpi.Comm, op mpi.Op, numbers ...*uint64) error {
 	list := make([]int64, len(numbers))
@@ -29,7 +29,7 @@ func OverRanks(c mpi.Comm, op mpi.Op, numbers ...*uint64) error {
 	return err
 }
 
-// AppendWords appends numbers of 8 bytes.
+// AppendWords appends numbers of 8 bytes, little-endian.
 func AppendWords[T ~int64 | ~uint64](dst []byte, list ...T) []byte {
 	for _, v := range list {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
@@ -37,7 +37,7 @@ func AppendWords[T ~int64 | ~uint64](dst []byte, list ...T) []byte {
 	return dst
 }
 
-// TakeWords reads what AppendWords wrote.
+// TakeWords is the inverse of AppendWords, for several byte strings.
 func TakeWords[T ~int64 | ~uint64](parts ...[]byte) (list []T) {
 	for _, b := range parts {
 		for ; len(b) >= 8; b = b[8:] {

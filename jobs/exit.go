@@ -41,7 +41,7 @@ type Error struct {
 	Err  error
 }
 
-// Fail gives err an exit code.
+// Fail returns err with an exit code.
 func Fail(code int, err error) error { return &Error{code, err} }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -49,7 +49,7 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the error without its code.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Code is the exit code.
+// Code returns the exit code.
 func (e *Error) Code() int { return e.code }
 
 // ExitCode returns the exit code for err.
@@ -63,7 +63,7 @@ func ExitCode(err error) int {
 	}
 	var own *Error
 	if errors.As(err, &own) {
-		return own.code // ExitFound, which is also what an uncoded error agrees on
+		return own.code // ExitFound, which is also the code of agreed errors without one
 	}
 	for _, c := range exitCodes {
 		if errors.Is(err, c.err) {
@@ -73,11 +73,11 @@ func ExitCode(err error) int {
 	return ExitInternal
 }
 
-// Agree makes the ranks go on together or fail together; the sentinels that
-// exit codes and advice depend on survive. Collective.
+// Agree returns nil on all ranks if no rank has an error, else the same error on all, with its exit code and the sentinels that exit codes
+// and advice depend on. Collective.
 func Agree(c mpi.Comm, err error) error { return KeepingCodes(c).Agree(err) }
 
-// KeepingCodes is a communicator whose Agree is Agree, for packages that do not know the sentinels of others.
+// KeepingCodes returns a communicator whose Agree does the same, for packages that do not know the sentinels of others.
 func KeepingCodes(c mpi.Comm) mpi.Keeping {
 	sentinels := make([]error, len(exitCodes))
 	for i := range exitCodes {
@@ -86,11 +86,10 @@ func KeepingCodes(c mpi.Comm) mpi.Keeping {
 	return mpi.Keeping{Comm: c, Sentinels: sentinels, Coded: Coded}
 }
 
-// uncoded is the code of agreed errors whose rank gave none.
+// uncoded is the code of agreed errors without one.
 const uncoded = 1
 
-// Coded gives err the exit code of its sentinel, so that it travels with the
-// error to the other ranks.
+// Coded returns err with the exit code of its sentinel, so that other ranks get the code too.
 func Coded(err error) error {
 	var c mpi.Coded
 	if err == nil || errors.As(err, &c) {
@@ -99,10 +98,10 @@ func Coded(err error) error {
 	return Fail(ExitCode(err), err)
 }
 
-// ErrDamaged is what --strict makes of damage.
+// ErrDamaged is the error of a damaged input with --strict.
 var ErrDamaged = errors.New("the input is damaged or incomplete, which --strict refuses")
 
-// InputError gives an error of reading the file at path the exit code of input.
+// InputError names the file at path in an error of reading it, and gives the error the exit code of input.
 func InputError(path string, err error) error {
 	if err == nil {
 		return nil
@@ -142,9 +141,9 @@ var exitCodes = []struct {
 	{mpi.ErrNoSpace, ExitResource},
 	{syscall.ENOSPC, ExitResource},
 	{syscall.EDQUOT, ExitResource},
-	{syscall.EIO, ExitInput}, // of an output it is ErrStorage
+	{syscall.EIO, ExitInput}, // for outputs there is ErrStorage
 	{syscall.ESTALE, ExitInput},
-	{syscall.EISDIR, ExitInput}, // of an output these are ErrUnwritable
+	{syscall.EISDIR, ExitInput}, // for outputs there is ErrUnwritable
 	{syscall.ENOTDIR, ExitInput},
 	{syscall.ELOOP, ExitInput},
 	{syscall.ENAMETOOLONG, ExitInput},

@@ -19,7 +19,7 @@ func TestClassMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			store = besideClasses(store)
+			store = withClasses(store)
 			left := mem - plan.runtime - plan.defs - store
 			var o cluster.Options
 			ShareClasses(&o, left)

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
-// memoryLimit is an amount of memory and who allows no more.
+// memoryLimit is an amount of memory, and what limits it.
 type memoryLimit struct {
 	bytes int64
 	who   string
@@ -24,7 +24,7 @@ func (l *memoryLimit) lower(bytes int64, who string) {
 	}
 }
 
-// surroundings is what this process sees of its machine and its batch system. Tests make their own.
+// surroundings is this process's view of its machine and its batch system. Tests make their own.
 type surroundings struct {
 	read     func(file string) ([]byte, error)
 	env      func(name string) string
@@ -40,19 +40,19 @@ func around() *surroundings {
 	return s
 }
 
-// defaultMemory returns 0.8 of the memory that one of ranks ranks on this node may use: the least of what Slurm, the
-// cgroups, the machine and GOMEMLIMIT allow. The rest is for the MPI library.
+// defaultMemory returns 0.8 of the memory that each of so many ranks on this node may use: the least of what Slurm, the cgroups, the
+// machine and GOMEMLIMIT allow. The rest is for the MPI library.
 func defaultMemory(ranks int) int64 {
 	s := around()
 	l := s.limit(ranks)
 	mem := l.bytes / 5 * 4
-	if own := s.ownHeap(ranks); own > 0 { // it limits the heap, which the MPI library is not in
+	if own := s.ownHeap(ranks); own > 0 { // it limits the heap, without the MPI library
 		mem = min(mem, own)
 	}
 	return mem
 }
 
-// limit returns what one of ranks ranks on this node may use at most.
+// limit returns the most memory that each of so many ranks on this node may use.
 func (s *surroundings) limit(ranks int) memoryLimit {
 	ranks = max(ranks, 1)
 	l := memoryLimit{s.machine(), "the machine"}
@@ -79,7 +79,7 @@ func (s *surroundings) limit(ranks int) memoryLimit {
 	return l
 }
 
-// ownHeap is the share of GOMEMLIMIT of one rank, 0 without one.
+// ownHeap returns the share of GOMEMLIMIT of one rank, 0 for none.
 func (s *surroundings) ownHeap(ranks int) int64 {
 	if s.heap <= 0 || s.heap == math.MaxInt64 {
 		return 0
@@ -94,10 +94,10 @@ func (s *surroundings) machine() int64 {
 	if v := s.field("/proc/meminfo", "MemTotal:"); v > 0 && v < math.MaxInt64>>10 {
 		return v << 10
 	}
-	return 4 << 30 // a cautious guess where the system does not tell
+	return 4 << 30 // a cautious guess if the system does not say
 }
 
-// addresses returns what the limit of addresses leaves this process; 0: there is none.
+// addresses returns how many bytes the limit of addresses leaves this process, 0 for no limit.
 func (s *surroundings) addresses() int64 {
 	limit := s.field("/proc/self/limits", "Max address space")
 	if limit <= 0 {
@@ -106,7 +106,7 @@ func (s *surroundings) addresses() int64 {
 	return max(limit-multiply(s.field("/proc/self/status", "VmSize:"), 1<<10), 1)
 }
 
-// field returns the number that follows a name at the beginning of a line, 0 if there is none.
+// field returns the number after a name at the start of a line, 0 for none.
 func (s *surroundings) field(file, name string) int64 {
 	b, _ := s.read(file)
 	for line := range strings.Lines(string(b)) {
@@ -119,8 +119,8 @@ func (s *surroundings) field(file, name string) int64 {
 	return 0
 }
 
-// cgroups returns the least limit of the process's cgroups and those around them, of both versions; 0 for none. Slurm sets
-// them for job, step and task, one in another.
+// cgroups returns the least memory limit of the process's cgroups and their parents, of both versions; 0 for none. Slurm nests cgroups of
+// job, step and task.
 func (s *surroundings) cgroups() (least int64) {
 	note := func(root, group, file string) {
 		for dir := path.Clean("/" + group); ; dir = path.Dir(dir) {
@@ -169,7 +169,7 @@ func (s *surroundings) number(name string) int64 {
 	return v
 }
 
-// megabytes reads what Slurm gives in MiB.
+// megabytes returns a variable of Slurm in MiB, in bytes.
 func (s *surroundings) megabytes(name string) int64 { return multiply(s.number(name), 1<<20) }
 
 func multiply(a, b int64) int64 {
@@ -179,7 +179,7 @@ func multiply(a, b int64) int64 {
 	return a * b
 }
 
-// checkMemory fails where ranks ranks on a node, each of which may take mem, were promised more than there is.
+// checkMemory fails if so many ranks on this node, with mem bytes each, need more memory than there is.
 func (s *surroundings) checkMemory(mem int64, ranks int) error {
 	if l := s.limit(ranks); mem > l.bytes {
 		return Fail(ExitResource, fmt.Errorf("memory: --mem allows %d MiB per rank, %d ranks on this node take %d MiB; %s gives them %d MiB, %d per rank. Give --mem less (0.8 of that leaves room for the MPI library), or run fewer ranks per node",

@@ -1,37 +1,36 @@
 package jobs
 
-// Need is what an analysis of a trace will take, from sizes alone.
+// Need is an estimate of what an analysis needs, from the sizes of the trace.
 type Need struct {
-	LeastMemory int64  // bytes per rank below which analyze refuses
-	GraphMemory int64  // the same for the call graph alone
+	LeastMemory int64  // bytes per rank, below which analyze refuses
+	GraphMemory int64  // the same with --events none
 	Ranks       int    // more ranks would wait for the largest location
-	Disk        uint64 // bytes of segments and file next to each other until the commit, at most
+	Disk        uint64 // the most bytes of segments and output together, before the commit
 }
 
-// What the segments of an analysis with the usual options take in files, where none stay in memory. A file of segments is only
-// appended to, so it ends with what every stage put there: rows of calls (3 times the bytes of a trace of calls
-// alone), of messages, of waits and their causes (9 times those of a trace of messages alone). Pages of few rows and tables
-// are the rest. TestDisk compares them with what analyses take.
+// The most disk space of the segments of an analysis with usual options, if none stay in memory. Files of segments only grow, so in the
+// end they have the output of all stages: rows of calls (3 times the bytes of a trace with only calls), of messages, of waits and their
+// causes (9 times those of a trace with only messages). Pages with few rows, and tables, are the rest. TestDisk compares this with
+// analyses.
 const (
-	segmentGrowth = 10
-	segmentFixed  = 16 << 10 // of a location
-	resultFixed   = 8 << 10  // the same, in the file; its pages are smaller than the trace
+	segmentGrowth = 10       // times the bytes of the trace
+	segmentFixed  = 16 << 10 // for each location
+	resultFixed   = 8 << 10  // for each location in the output; its other pages are smaller than the trace
 )
 
-// SegmentsOf is the most that the segments of an analysis take on disk, of a trace of so many bytes and locations.
+// SegmentsOf returns the most bytes of segments on disk, for a trace of so many bytes and locations.
 func SegmentsOf(bytes uint64, locations int) uint64 {
 	return min(bytes, 1<<56)*segmentGrowth + uint64(locations+1)*segmentFixed
 }
 
-// NeedOf estimates the need of a trace of the given bytes, whose largest
-// location has largest bytes and longest events, and whose definitions take
-// defs bytes encoded.
+// NeedOf estimates the need of a trace of so many bytes, whose largest location has largest bytes and longest events, and whose encoded
+// definitions take defs bytes.
 func NeedOf(bytes, largest, longest uint64, locations int, defs int64) Need {
 	all, graph := planOf(defs, longest, false, false), planOf(defs, longest, true, false)
 	n := Need{LeastMemory: all.total(), GraphMemory: graph.total(), Ranks: 1}
 	n.Disk = SegmentsOf(bytes, locations) + min(bytes, 1<<56) + uint64(locations+1)*resultFixed
 	if largest > 0 {
-		// a quarter more ranks than even shares fill the gaps that uneven locations leave
+		// A quarter more ranks fill the gaps that uneven locations leave.
 		n.Ranks = int(min((bytes+bytes/4)/largest, uint64(locations)))
 	}
 	n.Ranks = max(n.Ranks, 1)

@@ -10,22 +10,23 @@ import (
 	"syscall"
 )
 
-// youngHeap is larger than what has only read definitions.
+// youngHeap is more than the heap of a process that has only read definitions.
 const youngHeap = 64 << 20
 
-// heapPiece is so much that only a little of what is in use already is cleared, and so little that a hole of the heap which it fills is.
+// heapPiece is the size of one allocation of askHugePages. Smaller ones would fill more holes of the heap, whose memory is in use already
+// and would be cleared.
 const heapPiece = 4 << 20
 
-// askHugePages asks the kernel to give the heap, for its next bytes, huge pages of 2 MiB: to touch memory for the first time costs a
-// fault each 4 KiB else, which takes 14 us on some virtual machines, as long as the analysis of 60 events. The heap takes the lowest
-// free addresses first, so it takes next what is given back here, and was not touched. One that is larger than youngHeap, and an
-// eighth of that, has what it takes, and what was in use before would be cleared here.
+// askHugePages asks the kernel to give the heap huge pages of 2 MiB for its next bytes. Without them, to touch memory for the first time
+// costs a fault each 4 KiB, which takes 14 us on some virtual machines, as long as the analysis of 60 events. It allocates the bytes,
+// advises the kernel, and frees them untouched: the heap takes the lowest free addresses first, so it uses these next. It does nothing
+// if the heap is larger than youngHeap and an eighth of bytes: such a heap has its memory already.
 func askHugePages(bytes int64) {
 	var m runtime.MemStats
 	if runtime.ReadMemStats(&m); os.Getpagesize() != 4<<10 || bits.UintSize < 64 || m.HeapSys > max(youngHeap, uint64(bytes)/8) {
-		return // huge pages have up to 512 MiB where others have more than 4 KiB
+		return // where pages have more than 4 KiB, huge ones have up to 512 MiB
 	}
-	// A heap that does not get its memory ends the process: this asks without that.
+	// A heap that does not get its memory ends the process. This mapping only returns an error.
 	probe, err := syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil || syscall.Munmap(probe) != nil {
 		return

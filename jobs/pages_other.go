@@ -2,5 +2,5 @@
 
 package jobs
 
-// askHugePages leaves the size of pages to the system. The race detector would touch memory of its own for all that is asked for.
+// askHugePages does nothing. With the race detector, the heap would cost memory of the detector too.
 func askHugePages(int64) {}

@@ -9,66 +9,65 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
-// reportEvery is how often a rank tells its parent how far it is.
+// reportEvery is how often a rank reports its progress to its parent in the tree of ranks.
 const reportEvery = 2 * time.Second
 
 const tagProgress = 11
 
-// Progress is how far a stage is: what the ranks have done that reported, of what all have to do.
+// Progress is the progress of a stage, from the ranks' last reports.
 type Progress struct {
 	Stage       string
-	Done, Total uint64 // bytes
+	Done, Total uint64 // bytes, of all ranks
 	Ranks       int
-	Slowest     int     // the rank with the smallest share done
-	Share       float64 // of the slowest rank
-	Elapsed     time.Duration
-	End         bool // of the stage
+	Slowest     int           // the rank with the smallest share done
+	Share       float64       // of the slowest rank
+	Elapsed     time.Duration // in the stage
+	End         bool          // the stage has ended
 
-	From, To float64       // about the share of the whole job before the stage and after it; To is 0 where that is not planned
-	Begin    float64       // what was done when this process began
+	From, To float64       // about the share of the whole job before the stage and after it; To is 0 without a plan
+	Begin    float64       // the share of the job that was done when this process began
 	Running  time.Duration // since then
 }
 
-// Cost is about what a stage takes of the processor time of a job, in any unit.
+// Cost is an estimate of the processor time of a stage, in any unit.
 type Cost struct {
 	Stage string
 	Cost  float64
 }
 
-// Meter counts the work of one rank and carries the counts up a binomial tree,
-// without waiting for anybody: every two seconds a rank takes what its children
-// sent, and sends what it knows of its subtree, also while it waits for others.
+// Meter counts the work of one rank. The counts go up a binomial tree of ranks, and no rank waits for them: every two seconds a rank takes
+// the counts of its children and sends those of its subtree to its parent, also while it waits for others.
 type Meter struct {
 	end   chan struct{}  // closed by Close
-	ended sync.WaitGroup // what reports goes on until then
+	ended sync.WaitGroup // of the goroutine that reports
 
-	mu      sync.Mutex // of all below
+	mu      sync.Mutex // guards all below
 	comm    mpi.Comm
 	show    func(Progress) // on rank 0
-	parent  int
-	kids    map[int]tally
-	own     tally
-	all     uint64 // bytes of the stage, of all ranks
+	parent  int            // -1 on rank 0
+	kids    map[int]tally  // by child
+	own     tally          // of this rank
+	all     uint64         // bytes of the stage, of all ranks
 	stage   string
-	number  uint64
-	began   time.Time
-	next    time.Time
+	number  uint64    // of the stage
+	began   time.Time // the stage
+	next    time.Time // of the next report
 	pending *mpi.Request
 	plan    []Cost
 	started time.Time
-	from    [3]float64 // shares of the job: at its first stage, before the stage, and after it
-	Dog     *Watchdog  // learns of stages and work too; nil: there is none
+	from    [3]float64 // shares of the job: before its first stage, before the current stage, and after it
+	Dog     *Watchdog  // gets stages and signs of life too; nil for none
 }
 
-// tally is the state of a subtree.
+// tally is the counts of a rank, or of a subtree, in a stage.
 type tally struct {
 	stage, done, total uint64
 	slowest            int
 	share              uint64 // of slowest, in units of 2^-32
 }
 
-// NewMeter prepares progress on c. Until Close nobody else makes collective calls on c, or uses the meter's tag. show is
-// called on rank 0, from one goroutine at a time; nil shows nothing.
+// NewMeter prepares the meter of a rank. Until Close nothing else may make collective calls on c, or use the meter's tag. The meter calls
+// show on rank 0, from one goroutine at a time; nil shows nothing.
 func NewMeter(c mpi.Comm, show func(Progress)) *Meter {
 	m := &Meter{comm: c, show: show, parent: -1, kids: map[int]tally{}, end: make(chan struct{})}
 	if r := c.Rank(); r != 0 {
@@ -81,7 +80,7 @@ func NewMeter(c mpi.Comm, show func(Progress)) *Meter {
 	return m
 }
 
-// reportAt reports whenever something comes, until Close.
+// reportAt reports at each tick, until Close.
 func (m *Meter) reportAt(ticks <-chan time.Time, stop func()) {
 	m.ended.Go(func() {
 		defer stop()
@@ -98,7 +97,7 @@ func (m *Meter) reportAt(ticks <-chan time.Time, stop func()) {
 	})
 }
 
-// report exchanges counts where it is time for that.
+// report exchanges counts if it is time for that.
 func (m *Meter) report(now time.Time) {
 	if m.stage != "" && now.After(m.next) {
 		m.next = now.Add(reportEvery)
@@ -106,10 +105,10 @@ func (m *Meter) report(now time.Time) {
 	}
 }
 
-// Plan says which stages are to come, in their order, so that progress is that of the whole job.
+// Plan sets the stages to come, in their order, so that Progress can tell the share of the whole job.
 func (m *Meter) Plan(stages []Cost) { m.plan = stages }
 
-// enter finds what of the whole job lies before a stage and in it. One that is not planned takes nothing.
+// enter sets the shares of the job before and after a stage. A stage that is not planned has no share.
 func (m *Meter) enter(stage string) {
 	i := slices.IndexFunc(m.plan, func(c Cost) bool { return c.Stage == stage })
 	if i < 0 {
@@ -127,7 +126,7 @@ func (m *Meter) enter(stage string) {
 	}
 }
 
-// Stage begins a stage in which this rank has own bytes to do, and all ranks together all of them.
+// Stage begins a stage with own bytes of work for this rank, and all bytes for all ranks together.
 func (m *Meter) Stage(name string, own, all uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +153,7 @@ func (m *Meter) Add(n uint64) {
 	m.report(time.Now())
 }
 
-// exchange takes the children's counts and passes the subtree's on.
+// exchange takes the counts of the children, and sends those of the subtree to the parent.
 func (m *Meter) exchange() {
 	for {
 		b, st, ok, err := m.comm.TryRecv(mpi.AnySource, tagProgress)
@@ -176,7 +175,7 @@ func (m *Meter) exchange() {
 	m.pending, _ = m.comm.Isend(AppendWords(nil, t.stage, t.done, t.total, uint64(t.slowest), t.share), m.parent, tagProgress)
 }
 
-// subtree adds up this rank and those below it that are in the same stage.
+// subtree adds up the counts of this rank and of those below it that are in the same stage.
 func (m *Meter) subtree() tally {
 	t := m.own
 	t.share = 1 << 32
@@ -202,7 +201,7 @@ func (m *Meter) display(end bool) {
 	}
 	t := m.subtree()
 	if end {
-		t.done = m.all // the ranks ended it together
+		t.done = m.all // all ranks have ended it
 	}
 	m.show(Progress{
 		Stage: m.stage, Done: t.done, Total: m.all, Ranks: m.comm.Size(),
@@ -218,11 +217,10 @@ func (m *Meter) endStage() {
 	}
 }
 
-// closeWait is how long Close waits for ranks that failed alone.
+// closeWait is how long Close waits for other ranks, which may have failed alone.
 const closeWait = 10 * time.Second
 
-// Close ends the last stage, unless it failed, and takes the messages still
-// in progress. Collective; when other ranks never come, it gives up.
+// Close ends the last stage, unless it failed, and receives the messages still in progress. Collective, but it gives up after closeWait.
 func (m *Meter) Close(failed bool) {
 	close(m.end)
 	m.ended.Wait()
@@ -240,7 +238,7 @@ func (m *Meter) Close(failed bool) {
 			}
 		}
 	}
-	_ = m.comm.Wait(m.pending) // 40 bytes leave at once
+	_ = m.comm.Wait(m.pending) // a message of 40 bytes completes at once
 }
 
 // End closes the meter of a job with an error, or none, and frees its communicator. Collective.

@@ -12,8 +12,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Provenance is what decides the result: it is in the file and makes its
-// id. It never holds paths, host, date, command line or the number of ranks.
+// Provenance is everything that an analysis' result depends on. It is in the file and makes its id. It never has paths, host, date,
+// command line or the number of ranks.
 type Provenance struct {
 	Events  string            `json:"events,omitempty"` // SHA-256 over the number of events of each location
 	Format  string            `json:"format"`           // of the file
@@ -23,7 +23,7 @@ type Provenance struct {
 	Tool    string            `json:"tool"`
 }
 
-// ProvenanceOf reads that of a file.
+// ProvenanceOf reads the provenance of a file.
 func ProvenanceOf(f *xtf.File) (p Provenance, err error) {
 	b, err := f.Provenance()
 	if err != nil {
@@ -38,7 +38,7 @@ func ProvenanceOf(f *xtf.File) (p Provenance, err error) {
 // Encode returns the canonical JSON: sorted keys, no white space.
 func (p *Provenance) Encode() ([]byte, error) { return json.Marshal(p) }
 
-// Differs says how another job's provenance, in JSON, differs from this one.
+// Differs describes how another job's provenance, in JSON, differs from p.
 func (p *Provenance) Differs(other []byte) string {
 	var q Provenance
 	if json.Unmarshal(other, &q) != nil {
@@ -69,8 +69,8 @@ func (p *Provenance) Differs(other []byte) string {
 	return strings.Join(list, ", ")
 }
 
-// FileID is the identity of the file, known before the first page: the first bytes of SHA-256 over the provenance without the event
-// counts; and the word for it.
+// FileID returns the identity of the file, which is known before the first page is written: the first 16 bytes of SHA-256 over the
+// provenance without the event counts; and the same in hexadecimal.
 func (p *Provenance) FileID() ([16]byte, string, error) {
 	q := *p
 	q.Events = ""

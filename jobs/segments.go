@@ -7,14 +7,14 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// ProcessSegments keeps bytes of each process of a rank in a store. It implements predict.Segments.
+// ProcessSegments has a segment in a store for each process of a rank. It implements predict.Segments.
 type ProcessSegments struct {
 	store *xtfwriter.Store
 	mu    sync.Mutex
 	list  map[uint32]*xtfwriter.Segment
 }
 
-// NewProcessSegments returns an empty one.
+// NewProcessSegments returns ProcessSegments without any.
 func NewProcessSegments(store *xtfwriter.Store) *ProcessSegments {
 	return &ProcessSegments{store: store, list: map[uint32]*xtfwriter.Segment{}}
 }
@@ -42,7 +42,7 @@ func (s *ProcessSegments) Reader(process uint32) (io.Reader, error) {
 	return io.NewSectionReader(g, 0, g.Size()), nil
 }
 
-// Drop forgets all.
+// Drop frees all segments.
 func (s *ProcessSegments) Drop() {
 	for _, g := range s.list {
 		g.Drop()

@@ -16,9 +16,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// OpenTrace opens a trace on all ranks: rank 0 reads what describes it as a
-// whole, the others get the bytes. Of an archive that is the anchor and the
-// global definitions; of a Paraver trace rank 0 reads the file once. Collective.
+// OpenTrace opens a trace on all ranks. Rank 0 reads the files that describe the whole trace, and the others get the bytes: of an archive
+// the anchor and the global definitions; a Paraver trace rank 0 reads once. Collective.
 func OpenTrace(c mpi.Comm, path string) (trace.Source, error) {
 	b, err := FromRank(c, 0, func() ([]byte, error) { return loadInput(path) })
 	if err != nil {
@@ -44,7 +43,7 @@ const (
 	recordingInput
 )
 
-// loadInput reads what describes a trace as a whole.
+// loadInput reads the files that describe a whole trace.
 func loadInput(path string) ([]byte, error) {
 	if recording.Is(path) {
 		b, err := recording.Load(path)
@@ -68,7 +67,7 @@ func loadInput(path string) ([]byte, error) {
 	return PackParts(otf2Input, []byte(f.Path), f.Anchor, f.Defs), nil
 }
 
-// openInput makes a source of what loadInput read.
+// openInput makes a source of the bytes of loadInput.
 func openInput(b []byte) (trace.Source, error) {
 	format, parts, err := UnpackParts(b)
 	switch {
@@ -84,8 +83,7 @@ func openInput(b []byte) (trace.Source, error) {
 	return nil, errPacked
 }
 
-// isParaver looks at the first bytes of a file. What is not a regular file is left
-// to the reader of archives to judge.
+// isParaver reports whether a regular file begins as a Paraver trace does. Other files are left to the reader of archives.
 func isParaver(path string) (bool, error) {
 	st, err := os.Stat(path)
 	if err != nil || !st.Mode().IsRegular() {
@@ -104,7 +102,7 @@ func isParaver(path string) (bool, error) {
 	return paraver.Recognise(head[:n]), nil
 }
 
-// PackParts joins byte strings: each with its length and one, 0 for nil.
+// PackParts joins byte strings, each after a varint: its length + 1, or 0 for nil.
 func PackParts(format byte, parts ...[]byte) []byte {
 	b := []byte{format}
 	for _, part := range parts {
@@ -120,7 +118,7 @@ func PackParts(format byte, parts ...[]byte) []byte {
 
 var errPacked = errors.New("the definitions arrived damaged from rank 0")
 
-// UnpackParts reads what PackParts wrote.
+// UnpackParts is the inverse of PackParts.
 func UnpackParts(b []byte) (format byte, parts [][]byte, err error) {
 	if len(b) == 0 {
 		return 0, nil, errPacked
@@ -139,19 +137,18 @@ func UnpackParts(b []byte) (format byte, parts [][]byte, err error) {
 	return b[0], parts, nil
 }
 
-// Size is what the ranks found out about the trace together.
+// Size is the size of a trace.
 type Size struct {
-	Weights []uint64   // bytes to read of each location
-	Events  uint64     // announced by the data, 0 where they do not tell
+	Weights []uint64   // by location: bytes to read
+	Events  uint64     // as announced by the data, 0 for unknown
 	Bytes   uint64     // sum of Weights
 	Largest uint64     // of Weights
-	Longest uint64     // events of the location that has most, as announced
-	Origin  trace.Time // the trace's earliest time
+	Longest uint64     // events of the location with most, as announced
+	Origin  trace.Time // the instant of tick 0
 }
 
-// MeasureTrace looks at every location without decoding it; each rank takes an
-// equal share. Memory: 8 bytes per location on every rank, eight times that
-// meanwhile. Collective.
+// MeasureTrace measures all locations without decoding them, each rank an equal share. Memory: 8 bytes per location on every rank, eight
+// times that meanwhile. Collective.
 func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 	n := src.Definitions().NumLocations()
 	lo, hi := n*c.Rank()/c.Size(), n*(c.Rank()+1)/c.Size()
@@ -181,16 +178,16 @@ func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 		s.Events += events
 		s.Longest = max(s.Longest, events)
 	}
-	if gerr != nil || len(s.Weights) < n { // a rank that failed left some out
+	if gerr != nil || len(s.Weights) < n { // a rank failed
 		return nil, Agree(c, errors.Join(err, gerr))
 	}
 	s.Origin = origin(src.Definitions().Clock(), firsts, xtf.Most(n))
 	return s, nil
 }
 
-// origin is the instant that becomes tick 0: the clock's global offset, unless an event lies before it or the trace has no
-// clock, or the events of a trace are too far from it to add up. firsts are the first times of all locations. One that is
-// too far before the middle one to add up is damaged, and no reason to leave out all others.
+// origin returns the instant that becomes tick 0: the clock's global offset; but the first event if that is before the offset or more than
+// most/2 ticks after it, or if there is no clock. firsts are the first times of all locations. One that is more than most ticks before the
+// median is damaged, and ignored: otherwise all others would be left out.
 func origin(clock trace.ClockProperties, firsts []trace.Time, most uint64) trace.Time {
 	offset := trace.Time(clock.GlobalOffset)
 	if len(firsts) == 0 {

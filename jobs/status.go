@@ -7,10 +7,10 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
-// StatusSchema names the form of status files.
+// StatusSchema names the schema of status files.
 const StatusSchema = "coppice.status/1"
 
-// Running is the State of a job that has not ended; other states say how it ended.
+// Running is the State of a job in progress; other states say how it ended.
 const Running = "running"
 
 // Status is the content of a status file and of a line of --progress=json.
@@ -31,7 +31,7 @@ type Status struct {
 	JobLeft float64 `json:"job_seconds_left,omitempty"` // of the whole job, about
 }
 
-// Status is the progress of a running job at a time.
+// Status returns the status of a running job.
 func (p *Progress) Status(now time.Time) *Status {
 	s := &Status{
 		Schema: StatusSchema, Time: now.UTC().Format(time.RFC3339), Stage: p.Stage, State: Running, Done: p.Done, Total: p.Total,
@@ -42,7 +42,7 @@ func (p *Progress) Status(now time.Time) *Status {
 	} else if p.End {
 		s.Share = 1
 	}
-	if p.Elapsed > time.Second { // before it is chance
+	if p.Elapsed > time.Second { // before that the rate means nothing
 		s.Rate = uint64(float64(p.Done) / p.Elapsed.Seconds())
 	}
 	s.Left = left(p.Elapsed, s.Share, 1-s.Share)
@@ -53,7 +53,7 @@ func (p *Progress) Status(now time.Time) *Status {
 	return s
 }
 
-// left is how many seconds the rest of some work takes, when what is done took so long.
+// left returns about how many seconds the rest of some work takes, when the part done took so long.
 func left(took time.Duration, done, rest float64) float64 {
 	if done <= 0 || rest <= 0 {
 		return 0
@@ -61,7 +61,7 @@ func left(took time.Duration, done, rest float64) float64 {
 	return time.Duration(float64(took) * rest / done).Round(time.Second).Seconds()
 }
 
-// Text is a status in one line.
+// Text returns the status as one line.
 func (s *Status) Text() string {
 	at := numbers.Clean(s.Time, 40)
 	if s.State != Running {

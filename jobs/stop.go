@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// ErrStopped says that a job ended because it was asked to, and that it can go on with Resume.
+// ErrStopped is the error of a job that was asked to stop and can continue with Resume.
 var ErrStopped = errors.New("stopped")
 
-// Stop asks a job to save what is finished and to end. One rank that is asked suffices. It may be used by any goroutine.
+// Stop asks a job to save its finished parts and to end. It is enough to ask one rank. Any goroutine may use it.
 type Stop struct {
-	// Grace is how long a stage after the load may go on to its end, where its result can be kept; 0 is 10 s.
+	// Grace is how long a stage after the load may still take to reach its end, at which its result can be saved; 0 is 10 s.
 	Grace time.Duration
 
 	why  atomic.Pointer[string]
@@ -23,7 +23,7 @@ type Stop struct {
 	end  context.CancelFunc
 }
 
-// Ask asks the job to stop; why is for the message. Later calls change nothing.
+// Ask asks the job to stop. why is for the message. Later calls do nothing.
 func (s *Stop) Ask(why string) {
 	s.at.CompareAndSwap(0, time.Now().UnixNano())
 	if s.why.CompareAndSwap(nil, &why) {
@@ -32,13 +32,13 @@ func (s *Stop) Ask(why string) {
 	}
 }
 
-// Context ends when the job is asked to stop.
+// Context returns a context that is canceled when the job is asked to stop.
 func (s *Stop) Context() context.Context {
 	s.once.Do(func() { s.ctx, s.end = context.WithCancel(context.Background()) })
 	return s.ctx
 }
 
-// Asked says whether and why the job is to stop.
+// Asked returns whether the job was asked to stop, and why.
 func (s *Stop) Asked() (why string, ok bool) {
 	if p := s.why.Load(); p != nil {
 		return *p, true
@@ -46,5 +46,5 @@ func (s *Stop) Asked() (why string, ok bool) {
 	return "", false
 }
 
-// Since is when it was asked first.
+// Since returns when the job was asked first.
 func (s *Stop) Since() time.Time { return time.Unix(0, s.at.Load()) }

@@ -12,10 +12,10 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// Watch says what to do with a rank on which nothing moves any more. The zero Watch does nothing.
+// Watch says when a rank counts as hanging, and what to do then. The zero Watch does nothing.
 type Watch struct {
-	// GiveUp ends the job when a rank has worked so long without a sign of life, or waited eight times as long for others:
-	// one of them may have much to do. After a tenth of these times Warn is called, once. 0: never.
+	// GiveUp ends the job when a rank has worked this long without a sign of life, or waited eight times as long for other ranks, which
+	// may have much to do. After a tenth of these times the watchdog calls Warn, once. 0: never.
 	GiveUp time.Duration
 	Warn   func(text string)
 	// Die ends this process and with it the job; nil: by Abort under a launcher, else by os.Exit.
@@ -25,25 +25,25 @@ type Watch struct {
 // patience is how many times GiveUp a rank waits for others.
 const patience = 8
 
-// Watchdog observes one rank of a job: what it does, and when it did something last. A rank that waits for others is reported
-// apart from one that works or hangs in a file system, so that the message names the right one.
+// Watchdog observes one rank of a job: what it does, and when it last gave a sign of life. Its messages tell a rank that waits for others
+// from one that works or hangs in a file system.
 type Watchdog struct {
 	Watch
 	rank, size int
 	comm       mpi.Comm
-	beat       atomic.Int64 // ns of the clock when something moved
+	beat       atomic.Int64 // time of the last sign of life, ns since began
 	began      time.Time
-	waiting    atomic.Int32 // 1 + kind of the call that waits, 0: working
+	waiting    atomic.Int32 // 1 + kind of the MPI call in which the rank waits, 0: it works
 	stage      atomic.Pointer[string]
-	location   atomic.Int64                 // 1 + P in progress, 0: none
+	location   atomic.Int64                 // 1 + P in progress, 0 for none
 	Owner      atomic.Pointer[func() error] // fails when a younger run took the output over
-	asking     atomic.Bool
-	parent     int
+	asking     atomic.Bool                  // ask runs
+	parent     int                          // process
 	warned     bool
 	end        chan struct{}
 }
 
-// Observe begins to observe the rank and returns a communicator whose calls are seen and whose errors keep their exit codes.
+// Observe begins to observe the rank. It returns a communicator whose calls the watchdog sees, and whose errors keep their exit codes.
 func Observe(c mpi.Comm, o Watch) (*Watchdog, mpi.Comm) {
 	w := &Watchdog{Watch: o, rank: c.Rank(), size: c.Size(), comm: c, began: time.Now(), parent: os.Getppid(), end: make(chan struct{})}
 	if o.GiveUp <= 0 {
@@ -68,24 +68,24 @@ func Observe(c mpi.Comm, o Watch) (*Watchdog, mpi.Comm) {
 	return w, KeepingCodes(mpi.ObserveCalls(c, begin, func(mpi.Note) {}))
 }
 
-// Alive is called whenever something has moved.
+// Alive is a sign of life.
 func (w *Watchdog) Alive() { w.beat.Store(int64(time.Since(w.began))) }
 
-// Enter notes the stage.
+// Enter sets the current stage.
 func (w *Watchdog) Enter(stage string) {
 	w.stage.Store(&stage)
 	w.location.Store(0)
 	w.Alive()
 }
 
-// On notes the location in progress.
+// On sets the location in progress.
 func (w *Watchdog) On(p trace.P) { w.location.Store(1 + int64(p)) }
 
 // Stop ends the observation.
 func (w *Watchdog) Stop() { close(w.end) }
 
-// run looks at the rank from time to time. A gap between two looks means that the process itself was halted, by a debugger
-// or a scheduler: then silence proves nothing.
+// run checks the rank periodically. A gap between two checks means that the whole process was halted, by a debugger or a scheduler; then
+// silence proves nothing.
 func (w *Watchdog) run() {
 	period := min(max(w.GiveUp/40, time.Millisecond), 10*time.Second)
 	every := time.NewTicker(period)
@@ -117,10 +117,10 @@ func (w *Watchdog) run() {
 	}
 }
 
-// askEvery is after how many looks a silent rank asks whether the output is still its own.
+// askEvery is the number of checks after which a silent rank asks whether the output is still its own.
 const askEvery = 6
 
-// judge decides what silence of some length means, and whether it ended the job.
+// judge warns of a silence of some length, or ends the job. It returns whether it did the latter.
 func (w *Watchdog) judge(silent time.Duration) (dead bool) {
 	k := w.waiting.Load()
 	limit, waits := w.GiveUp, k != 0 && mpi.OpKind(k-1) <= mpi.OpFile
@@ -157,7 +157,7 @@ func (w *Watchdog) describe(silent time.Duration) string {
 	return fmt.Sprintf("%s: nothing has moved for %v: a file system that does not answer, or very long work", text, round)
 }
 
-// ask ends a rank that is left of a job whose output a younger run took over.
+// ask ends this process if a younger run took over the output of its job.
 func (w *Watchdog) ask() {
 	owner := w.Owner.Load()
 	if owner == nil || !w.asking.CompareAndSwap(false, true) {
@@ -175,7 +175,7 @@ func (w *Watchdog) ask() {
 // abortWait is how long Die waits for the MPI library to end the process.
 const abortWait = 10 * time.Second
 
-// die ends the process, if need be without the MPI library, which another thread may keep busy.
+// die ends the process, after abortWait without the MPI library, in which another thread may hang.
 func (w *Watchdog) die(code int) {
 	if mpi.Launched() {
 		go w.comm.Abort(code)
