@@ -45,27 +45,26 @@ type Options struct {
 	Hints         map[string]string
 	Version       string        // of the tool
 	Resume        bool          // continue with what an earlier run of the same job finished; before Force
-	Every         time.Duration // list finished locations this often; 0: when the job stops
+	Every         time.Duration // save a checkpoint this often; 0: only when the job stops
 	Stop          *jobs.Stop    // nil: nobody asks
 	End           time.Time     // of the time limit; zero: none
 	Watch         jobs.Watch
 	Host, Job     string // for the lock file
 	PID           int
 	Show          func(jobs.Progress) // on rank 0
-	// AtStage, where not nil, is called on every rank with the name of each stage when it begins, and with "" after the
-	// last one. It is for measurements, and may make the same collective calls on all ranks.
+	// AtStage, if not nil, is called on every rank with the name of each stage at its begin, and with "" after the last one. It is for
+	// measurements, and may make collective calls, the same ones on all ranks.
 	AtStage func(stage string)
 }
 
-// Result is what a rank knows after the job; it is for the log and the
-// closing line.
+// Result is the result of the job on a rank, for the log and the closing line.
 type Result struct {
 	Events    uint64 // of all ranks
 	Bytes     uint64 // of input, all ranks
 	DefsBytes int    // of the encoded definitions
 	Locations int
 	Partial   bool
-	Done      bool              // an earlier run has written the file: nothing else is known here
+	Done      bool              // an earlier run has written the file; other fields are not set
 	Resumed   Resumed           // on rank 0
 	Codes     []stats.CodeTotal // rank 0
 	Seconds   []StageTime
@@ -81,7 +80,7 @@ type Result struct {
 	Traffic   Traffic
 }
 
-// Traffic is what a rank sent, and gave to collective calls.
+// Traffic counts what a rank sent, and passed to collective calls.
 type Traffic struct{ Messages, Bytes, Collectives, CollectiveBytes atomic.Int64 }
 
 func (t *Traffic) count(x mpi.Note) {
@@ -96,9 +95,9 @@ func (t *Traffic) count(x mpi.Note) {
 	bytes.Add(x.Sent)
 }
 
-// Resumed is what a run found of earlier ones.
+// Resumed is what a run took over from earlier ones.
 type Resumed struct {
-	Stage string // up to which all was kept; "" if it was locations at most
+	Stage string // the last stage that was kept; "" if only locations were
 	Kept  int    // locations whose load was kept
 	Torn  int    // lists, locations and marks that were damaged, and done again
 }
@@ -109,8 +108,7 @@ type StageTime struct {
 	Elapsed time.Duration
 }
 
-// job is an analysis on one rank: what is read, how, what the rank has of it, and where results go. Nothing that a stage finds
-// out is in it: that goes from stage to stage as a value.
+// job is an analysis on one rank. It has what stages share, but no results of stages: these go from stage to stage as values.
 type job struct {
 	o Options
 	c mpi.Comm
@@ -123,17 +121,17 @@ type job struct {
 	res   Result // for the log: no stage reads it
 }
 
-// input is what is read, and how much of it by whom.
+// input is the trace, and which rank reads what of it.
 type input struct {
 	src    trace.Source
 	defs   *trace.Definitions
 	size   *jobs.Size
 	tables *stats.Tables
-	ranges []partition.Range
-	own    partition.Range
+	ranges []partition.Range // locations, by rank
+	own    partition.Range   // locations of this rank
 }
 
-// plan is what the options ask for.
+// plan is the options, parsed.
 type plan struct {
 	intervals    *interval.Plan
 	graphs       graph.Options
@@ -143,7 +141,7 @@ type plan struct {
 	id           [16]byte
 }
 
-// Run runs the main job. Collective: all ranks return the same error.
+// Run analyzes a trace. Collective: all ranks return the same error.
 func Run(c mpi.Comm, o Options) (*Result, error) {
 	a := &job{o: o}
 	side, err := c.Dup()
@@ -159,7 +157,8 @@ func Run(c mpi.Comm, o Options) (*Result, error) {
 	return &a.res, a.meter.End(err)
 }
 
-// costs are about what the stages take, in ns an event of a ring with a message for 10 of them; of clocks, which read the events, a guess.
+// costs returns estimates of the stages' costs, in ns per event, measured with a ring that has a message for 10 events. That of clocks is
+// a guess.
 func (o *Options) costs() []jobs.Cost {
 	var list []jobs.Cost
 	if o.ClockRepair {
@@ -199,11 +198,10 @@ func (a *job) run() error {
 	return err
 }
 
-// nothing is what a stage takes that needs no other.
+// nothing is the input of a stage that needs no other.
 type nothing struct{}
 
-// work runs the stages between the claim and the end of the output. Each takes what the one before has found. What finish, causes
-// and threads give can be kept: a run that goes on begins after the last of them.
+// work runs the stages after open. A run that resumes begins after the last of finish, causes and threads whose result was kept.
 func (a *job) work() error {
 	found, err := then(a, "measure", a.measure, nothing{}, nil)
 	if err == nil && found == nil {
@@ -226,7 +224,7 @@ func (a *job) work() error {
 	return nil
 }
 
-// readEvents runs the stages from the events of the trace to what is known of each location by itself.
+// readEvents runs the stages from clocks to finish.
 func (a *job) readEvents() (*finished, error) {
 	var clocks *clocks
 	var err error
@@ -243,7 +241,8 @@ func (a *job) readEvents() (*finished, error) {
 	return then(a, "finish", a.finish, shared, err)
 }
 
-// then runs a stage, unless one before it failed, and ends it: all ranks go on, or all stop. An error of the stage may be of this rank alone.
+// then runs a stage, unless an earlier one failed, and agrees on its end: all ranks go on, or all stop. The stage may fail on one rank
+// alone.
 func then[X, Y any](a *job, name string, run func(X) (Y, error), in X, err error) (Y, error) {
 	if err != nil {
 		var none Y
@@ -256,6 +255,7 @@ func then[X, Y any](a *job, name string, run func(X) (Y, error), in X, err error
 	return out, err
 }
 
+// stage runs a stage, and measures its time.
 func stage[X, Y any](a *job, name string, run func(X) (Y, error), in X) (Y, error) {
 	a.atStage(name)
 	began := time.Now()
@@ -264,7 +264,7 @@ func stage[X, Y any](a *job, name string, run func(X) (Y, error), in X) (Y, erro
 	return out, err
 }
 
-// open opens the trace, claims the output and deals out the locations.
+// open opens the trace, parses the options and claims the output.
 func (a *job) open() error {
 	a.meter.Stage("open", 0, 0)
 	a.atStage("open")
@@ -316,7 +316,7 @@ func (a *job) open() error {
 	return nil
 }
 
-// planMemory shares the memory of the rank out.
+// planMemory divides the memory of the rank.
 func (a *job) planMemory() error {
 	m := jobs.MemoryNeed{
 		Mem: a.o.MemBytes, Store: a.o.StoreBytes, GraphOnly: a.o.GraphOnly, Lossy: !a.graphs.Deviation.Lossless(), Classes: a.o.Classes != nil,
@@ -329,7 +329,7 @@ func (a *job) planMemory() error {
 	return a.store.SetBudget(a.memory.Segments)
 }
 
-// events names what is kept of the events, as the flag does.
+// events returns the value of --events.
 func (o *Options) events() string {
 	if o.GraphOnly {
 		return "none"
@@ -351,7 +351,7 @@ func (a *job) atStage(name string) {
 	}
 }
 
-// measure looks at the locations, and deals them out. It returns what earlier runs found, as far as their last mark, else nil.
+// measure measures the locations, and distributes them over the ranks. It returns the result in the last mark of an earlier run, else nil.
 func (a *job) measure(nothing) (*finished, error) {
 	var err error
 	if a.size, err = jobs.MeasureTrace(a.c, a.src); err != nil {
@@ -364,7 +364,7 @@ func (a *job) measure(nothing) (*finished, error) {
 	a.tables.SetIntervals(a.intervals)
 	a.ranges = partition.Ranges(a.workLeft(), a.c.Size())
 	a.own = a.ranges[a.c.Rank()]
-	if mixed, ok := a.src.(trace.Interleaved); ok { // the events of all locations: this rank's are read at once
+	if mixed, ok := a.src.(trace.Interleaved); ok { // one file has the events of all locations: read those of this rank at once
 		if err = jobs.Agree(a.c, mixed.Gather(a.own.First, a.own.End, a.ws.Dir())); err != nil {
 			return nil, err
 		}
@@ -374,7 +374,7 @@ func (a *job) measure(nothing) (*finished, error) {
 	return a.restore()
 }
 
-// ownBytes is the input of this rank.
+// ownBytes returns the bytes of this rank's input.
 func (a *input) ownBytes() (n uint64) {
 	for p := a.own.First; p < a.own.End; p++ {
 		n += a.size.Weights[p]
@@ -382,7 +382,7 @@ func (a *input) ownBytes() (n uint64) {
 	return n
 }
 
-// begin begins a stage that goes over the whole input.
+// begin begins a stage over the whole input, for the meter.
 func (a *job) begin(stage string) { a.meter.Stage(stage, a.ownBytes(), a.size.Bytes) }
 
 // eachOwn calls f for the locations of this rank until one fails.
@@ -395,23 +395,23 @@ func (a *job) eachOwn(f func(p trace.P) error) (err error) {
 	return err
 }
 
-// facts are what is known of the run as a whole, once its locations are loaded.
+// facts are about the whole run, once its locations are loaded.
 type facts struct {
-	Last     uint64   // event of the run, ticks since the origin
+	Last     uint64   // last event of the run, ticks since the origin
 	Events   uint64   // of all locations
-	own      []uint64 // events of each location of this rank
+	own      []uint64 // by location of this rank: events
 	Levels   stats.Levels
-	Problems trace.Diagnostics // that concern no single location, on rank 0
+	Problems trace.Diagnostics // of the whole run, on rank 0
 }
 
-// problem keeps what was found out about the whole run.
+// problem adds a diagnostic of the whole run.
 func (f *facts) problem(c mpi.Comm, d trace.Diagnostic) {
 	if c.Rank() == 0 {
 		f.Problems.Add(d)
 	}
 }
 
-// matched is the run whose messages and collectives have met.
+// matched is the result of stage match.
 type matched struct {
 	facts
 	*forest
@@ -419,8 +419,7 @@ type matched struct {
 	results *match.Results // of all own locations; nil without rows
 }
 
-// match joins both sides of messages and the members of collectives. Without
-// rows there is nothing to join.
+// match joins both sides of messages and the members of collectives. With GraphOnly it does nothing.
 func (a *job) match(in *numbered) (*matched, error) {
 	out := &matched{facts: in.facts, forest: in.forest, cuts: in.cuts}
 	if a.o.GraphOnly {

@@ -16,11 +16,10 @@ import (
 // causeArrays are the arrays of stageCauses in the region of a location.
 var causeArrays = []xtf.TypeID{xtf.TypeCPath, xtf.TypeDelay}
 
-// causeTotals are those of the whole run.
+// causeTotals are the arrays of stageCauses of the whole run.
 var causeTotals = []xtf.TypeID{xtf.TypeDelayTotal, xtf.TypePathTotal}
 
-// causes finds what the wait states come from: the replay in an ideal network,
-// the costs of delays, the critical path. Without rows there is nothing to read.
+// causes finds the causes of wait states: costs of delays, the critical path, and times in an ideal network. With GraphOnly it does nothing.
 func (a *job) causes(in *finished) (*finished, error) {
 	if a.o.GraphOnly {
 		return in, nil
@@ -50,13 +49,13 @@ func (a *job) causes(in *finished) (*finished, error) {
 	return in, err
 }
 
-// causeFinder adds the causes of waits to what was found.
+// causeFinder is stage causes.
 type causeFinder struct {
 	*job
 	found *finished
 }
 
-// Storage lets package causes sort and keep in a store of so many bytes what does not fit in memory.
+// Storage returns the storage of package causes in a store of so many bytes.
 func Storage(store *xtfwriter.Store, bytes int64) causes.Storage {
 	return causes.Storage{
 		Sorter: func(width, key int) causes.Sorter {
@@ -66,11 +65,10 @@ func Storage(store *xtfwriter.Store, bytes int64) causes.Storage {
 	}
 }
 
-// causeSortBytes bounds the memory of one sorter of the stage, of which up to four
-// are in use.
+// causeSortBytes returns the memory of one sorter of the stage, of which up to four are in use.
 func causeSortBytes(store int64) int64 { return min(max(2<<20, store/32), 8<<20) }
 
-// causeSorter gives xtfwriter's sorter the form that package causes asks for.
+// causeSorter implements causes.Sorter with xtfwriter's sorter.
 type causeSorter struct{ s *xtfwriter.Sorter }
 
 func (s causeSorter) Add(row []byte) error {
@@ -80,7 +78,7 @@ func (s causeSorter) Add(row []byte) error {
 
 func (s causeSorter) Sort() (causes.SortedRows, error) { return s.s.Sort() }
 
-// causesRun is what the passes over time lines work with.
+// causesRun returns the input of the passes of package causes.
 func (a *job) causesRun(f *finished) *causes.Run {
 	return &causes.Run{
 		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: Storage(a.store, a.memory.Segments), Slabs: f.Slabs, Last: f.Last, Derived: f.Forest.derived(), Regions: f.Forest.regions(),
@@ -132,7 +130,7 @@ func (a *causeFinder) delays() (delays, path []totals.Row, err error) {
 	return delays, path, failed
 }
 
-// reportDelays keeps what is to be told of delays. Collective.
+// reportDelays sets the report of delays, and makes diagnostics. Collective.
 func (a *causeFinder) reportDelays(rep *causes.DelayReport) error {
 	a.res.Delays = *rep
 	if rep.Strict {
@@ -148,7 +146,7 @@ func (a *causeFinder) reportDelays(rep *causes.DelayReport) error {
 	return nil
 }
 
-// extent says where the critical path may begin on a location.
+// extent returns the extent of a location.
 func (a *causeFinder) extent(p trace.P) (causes.Extent, error) {
 	c, err := a.components(p)
 	if err != nil {
@@ -171,12 +169,12 @@ func (a *causeFinder) extent(p trace.P) (causes.Extent, error) {
 			end, _, x.Finalized, err = causes.Finalize(a.defs, calls.Summary.Len(), func(from uint64) *xtf.Cursor { return xtf.ScanArray(a.types, calls, from) })
 			x.Enter, x.Leave = end.T, end.End
 		}
-		x.MPI = x.MPI || x.Initialized || x.Finalized // what lies between may have no calls
+		x.MPI = x.MPI || x.Initialized || x.Finalized // there may be no other calls
 	}
 	if err != nil || !a.intervals.WithoutInit || !x.Events {
 		return x, err
 	}
-	x.Finalized = false // the path ends before it
+	x.Finalized = false // with --init exclude the path ends before it
 	rows, err := a.rows(p, stageNumber, xtf.TypeIval)
 	if err != nil {
 		return x, err
@@ -191,7 +189,7 @@ func (a *causeFinder) extent(p trace.P) (causes.Extent, error) {
 	return x, rows.Err()
 }
 
-// causeWriter fills an array of one location after another.
+// causeWriter writes arrays of one type, one location after another.
 type causeWriter struct {
 	a    *job
 	t    xtf.TypeID
@@ -227,14 +225,14 @@ func (w *causeWriter) end() error {
 	return rows.Save()
 }
 
-// criticalWriter writes the pieces of the critical path, and adds them to the executions of their locations.
+// criticalWriter writes the rows of the critical path, and adds them to the components of their locations.
 type criticalWriter struct {
 	causeWriter
 	components *interval.Components
 	sums       *interval.Sums
 }
 
-// add adds the next piece; locations ascend.
+// add adds the next row; locations ascend.
 func (w *criticalWriter) add(p trace.P, row *xtf.CPath) error {
 	if w.rows == nil || w.p != p {
 		if err := w.end(); err != nil {
@@ -254,7 +252,7 @@ func (w *criticalWriter) add(p trace.P, row *xtf.CPath) error {
 		return err
 	}
 	row.Put(b)
-	if item := xtf.CriticalOf(row.Activity); item != xtf.NumItems { // what lies outside of the events is part of no interval
+	if item := xtf.CriticalOf(row.Activity); item != xtf.NumItems { // time outside of the events is not part of an interval
 		w.sums.Span(row.T, row.End, item)
 	}
 	return nil

@@ -14,36 +14,36 @@ import (
 
 // Times of stopping.
 const (
-	lookEvery = 50 * time.Millisecond // for requests of other ranks
-	// endMargin is what a rank keeps of the time limit, next to twice the time of its longest checkpoint.
+	lookEvery = 50 * time.Millisecond // between looks for requests of other ranks
+	// endMargin is the time before the time limit at which a rank stops, in addition to twice the time of its longest checkpoint.
 	endMargin  = 30 * time.Second
 	stageGrace = 10 * time.Second
 )
 
 const tagStop = 12
 
-// pacer lets a rank list what it has finished from time to time, and stop when any rank is asked to: a rank that learns
-// of it tells its neighbours in a hypercube, once. So all know after 2 log2 P hops, with log2 P messages of a byte each,
-// and the next agreement ends the stage everywhere. Nobody waits for anybody meanwhile.
+// pacer saves checkpoints of a rank from time to time, and stops all ranks when one is asked to. A rank that learns of the request tells its
+// neighbours in a hypercube, once. So all ranks know after 2 log2 P hops, with log2 P messages of a byte from each rank, and the next
+// agreement ends the stage everywhere. No rank waits meanwhile.
 type pacer struct {
 	a        *job
 	comm     mpi.Comm
 	stop     *jobs.Stop
-	began    time.Time // of the job
-	saved    time.Time // the last checkpoint, else the begin of the load
-	longest  time.Duration
-	next     time.Time // look again
-	told     []*mpi.Request
-	heard    map[int]bool // neighbours whose word has come
-	units    int          // finished by this rank in this run
-	bytes    uint64       // of them
-	listed   int          // by this rank in this run
-	loading  bool         // up to the end of the load, where each unit is kept
-	marked   uint32       // the last stage of this run that was marked
-	from     uint32       // the mark that this run began with
-	redo     int          // torn units
-	kept     int          // units taken over by this rank
-	unitTime time.Duration
+	began    time.Time      // the job
+	saved    time.Time      // the last checkpoint, else the begin of the job
+	longest  time.Duration  // of a checkpoint
+	next     time.Time      // of the next look for requests
+	told     []*mpi.Request // to neighbours; nil: not told yet
+	heard    map[int]bool   // neighbours whose message has come
+	units    int            // finished by this rank in this run
+	bytes    uint64         // of these units
+	listed   int            // units, by this rank in this run
+	loading  bool           // up to the end of the load, in which each unit can be kept
+	marked   uint32         // the last stage with a mark of this run
+	from     uint32         // the mark that this run began with
+	redo     int            // damaged units
+	kept     int            // units that this rank took over
+	unitTime time.Duration  // of units finished by this rank in this run
 }
 
 func newPacer(a *job, side mpi.Comm) *pacer {
@@ -52,7 +52,7 @@ func newPacer(a *job, side mpi.Comm) *pacer {
 	return p
 }
 
-// neighbours are the ranks that this one tells and hears of.
+// neighbours returns the ranks with which this one exchanges requests to stop.
 func (p *pacer) neighbours() (list []int) {
 	for bit := 1; bit < p.comm.Size(); bit <<= 1 {
 		if r := p.comm.Rank() ^ bit; r < p.comm.Size() {
@@ -62,7 +62,7 @@ func (p *pacer) neighbours() (list []int) {
 	return list
 }
 
-// asked says whether this rank knows that the job is to stop, and passes the word on.
+// asked reports whether this rank knows that the job is to stop. If so it tells the neighbours.
 func (p *pacer) asked() bool {
 	now := time.Now()
 	if now.After(p.next) {
@@ -92,7 +92,7 @@ const (
 	hearsay   = "another rank was asked to"
 )
 
-// reason is what made the first rank stop that knows it. Collective.
+// reason returns the reason to stop, of the lowest rank that was asked itself. Collective.
 func (p *pacer) reason() (string, error) {
 	why, ok := p.stop.Asked()
 	n := []int64{int64(p.a.c.Size())}
@@ -106,7 +106,7 @@ func (p *pacer) reason() (string, error) {
 	return string(b), err
 }
 
-// tell passes the word on, once.
+// tell tells the neighbours, once, that the job is to stop.
 func (p *pacer) tell() {
 	if p.told != nil {
 		return
@@ -119,7 +119,7 @@ func (p *pacer) tell() {
 	}
 }
 
-// settle takes the words still in progress, once all ranks have agreed to stop. Collective.
+// settle receives the neighbours' messages still in progress, once all ranks have agreed to stop. Collective.
 func (p *pacer) settle() error {
 	p.tell()
 	for _, r := range p.neighbours() {
@@ -133,8 +133,8 @@ func (p *pacer) settle() error {
 	return p.comm.Wait(p.told...)
 }
 
-// poll is called between pieces of work; it fails with jobs.ErrStopped when the job is to stop. In stages that keep no units
-// it lets the stage reach its end for a while.
+// poll must be called between pieces of work. It returns jobs.ErrStopped when the job is to stop. In stages after the load, whose units are
+// not kept, it does so only after jobs.Stop.Grace, so that the stage can reach its end.
 func (p *pacer) poll() error {
 	p.a.dog.Alive()
 	if !p.asked() {
@@ -146,8 +146,8 @@ func (p *pacer) poll() error {
 	return jobs.ErrStopped
 }
 
-// begin is called before a unit of the load: one that would not end before the time limit is not begun, unless it is the
-// first one.
+// begin must be called before a unit of the load. If the unit would probably not end before the time limit, and is not the first one, the
+// job stops.
 func (p *pacer) begin(bytes uint64) error {
 	if end := p.a.o.End; !end.IsZero() && p.bytes > 0 {
 		needs := time.Duration(float64(p.unitTime) * (float64(bytes) / float64(p.bytes)))
@@ -158,7 +158,7 @@ func (p *pacer) begin(bytes uint64) error {
 	return p.poll()
 }
 
-// done counts a unit of the load and lists it with others when it is time to.
+// done counts a unit of the load, and saves the list of finished units when it is time to.
 func (p *pacer) done(bytes uint64, took time.Duration) error {
 	p.units++
 	p.bytes += bytes
@@ -169,7 +169,7 @@ func (p *pacer) done(bytes uint64, took time.Duration) error {
 	return p.save()
 }
 
-// save lists what is finished.
+// save saves the list of finished units.
 func (p *pacer) save() error {
 	began := time.Now()
 	n, err := p.a.ws.Checkpoint()
@@ -179,7 +179,7 @@ func (p *pacer) save() error {
 	return jobs.Coded(err)
 }
 
-// endLoad lists all units when they took long enough to be worth it.
+// endLoad saves the list of all units if the load took at least a tenth of Every.
 func (p *pacer) endLoad() error {
 	p.loading = false
 	if p.a.o.Every <= 0 || time.Since(p.began) < p.a.o.Every/10 {
@@ -218,7 +218,7 @@ func (p *pacer) stopped() error {
 		jobs.ErrStopped, why, n[0], p.a.defs.NumLocations(), dir))
 }
 
-// report says what was kept of earlier runs. Collective.
+// report sets Result.Resumed. Collective.
 func (p *pacer) report() error {
 	n := []int64{int64(p.kept), int64(p.redo)}
 	if err := p.a.c.AllreduceInt64(n, mpi.Sum); err != nil {
@@ -235,8 +235,8 @@ func (p *pacer) report() error {
 	return nil
 }
 
-// workLeft is the work of each location that this run has to do, in bytes: of a location whose load was kept, the stages
-// after it, which take about as long.
+// workLeft returns the work of each location in this run, in bytes. A location whose load was kept counts half: the stages after the load
+// take about as long as the load.
 func (a *job) workLeft() []uint64 {
 	k := a.ws.Kept()
 	if k == nil || k.Stage() != notMarked {
@@ -251,8 +251,7 @@ func (a *job) workLeft() []uint64 {
 	return list
 }
 
-// adopt takes over the units of the load that earlier runs finished and this rank holds now. It verifies them first. It
-// is not collective.
+// adopt verifies and takes over the units of the load that earlier runs finished, of this rank's locations. It is not collective.
 func (a *loads) adopt() error {
 	k := a.ws.Kept()
 	if k == nil || k.Len() == 0 {

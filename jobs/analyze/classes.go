@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// planClasses reads the options of classes.
+// planClasses parses the options of classes.
 func (a *job) planClasses() error {
 	if a.o.Classes == nil {
 		return nil
@@ -27,8 +27,8 @@ func (a *job) planClasses() error {
 
 // classes finds the classes of processes and writes their rows on rank 0.
 //
-// Memory of a rank: the program of all processes, see predict.Input; 80 bytes for each of its own; the blob of one location at
-// a time; what jobs.ShareClasses gives to clustering. Vectors are segments.
+// Memory of a rank: the program of all processes, see predict.Input; 80 bytes for each of its own; the blob of one location at a time;
+// for clustering see jobs.ShareClasses. Vectors are segments.
 func (a *job) classes(in *shared) (*shared, error) {
 	a.begin("classes")
 	section, err := a.c.Bcast(in.section, 0)
@@ -58,7 +58,7 @@ func (a *job) classes(in *shared) (*shared, error) {
 	return in, jobs.Agree(a.c, err)
 }
 
-// processRanges gives each rank the processes whose first locations it has.
+// processRanges returns for each rank the processes whose first locations it has.
 func processRanges(defs *trace.Definitions, locations []partition.Range) []partition.Range {
 	ranges := make([]partition.Range, len(locations))
 	list := defs.Processes()
@@ -73,7 +73,7 @@ func processRanges(defs *trace.Definitions, locations []partition.Range) []parti
 	return ranges
 }
 
-// storedGraphs are the call graphs of this rank's locations while the file is being made.
+// storedGraphs are the call graphs of this rank's locations, in segments.
 type storedGraphs struct {
 	a       *job
 	section []byte

@@ -15,37 +15,35 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// ClockReport says what the repair of clocks found and did, in all locations.
-// Times are ticks.
+// ClockReport is the result of the repair of clocks, over all locations. Times are ticks.
 type ClockReport struct {
 	Violations  uint64 // messages received before they were sent
-	Worst       uint64
-	Collectives uint64 // members that left a collective before one they needed had entered
+	Worst       uint64 // the longest time by which one was
+	Collectives uint64 // members that left a collective before a member that they needed had entered
 	Corrections uint64 // ends of calls that were raised
-	Greatest    uint64 // by which an event was raised
+	Greatest    uint64 // the most by which an event was raised
 	Locations   uint64 // with corrections
-	Stuck       bool   // locations wait for each other in a circle: nothing was repaired
+	Stuck       bool   // locations wait for each other in a cycle: nothing was repaired
 }
 
-// clocks are those of this rank's locations.
+// clocks is the result of stage clocks, for this rank's locations.
 type clocks struct {
 	maps     *causes.Clocks    // nil: nothing was repaired
-	problems trace.Diagnostics // that locations wait for each other in a circle, on rank 0
+	problems trace.Diagnostics // that locations wait for each other in a cycle, on rank 0
 }
 
-// clockRepair is the repair in progress.
+// clockRepair is stage clocks.
 type clockRepair struct {
 	*loads
 	types  *xtf.TypeTable // of arrays that nobody reads
-	pairs  []stats.Loaded // how many rows each location has
+	pairs  []stats.Loaded // by location: numbers of rows
 	staged []*xtfwriter.Segment
 	clocks *causes.Clocks
 	report ClockReport
 }
 
-// repairClocks reads the run once for its messages and collectives alone, and
-// finds out by how much each clock has to be raised. Memory of a rank: that of
-// load and match.
+// repairClocks reads the run once for its messages and collectives only, and finds by how much each clock has to be raised. Memory of a
+// rank: that of load and match.
 func (a *job) repairClocks(nothing) (*clocks, error) {
 	a.begin("clocks")
 	r := &clockRepair{loads: &loads{job: a}, types: xtf.StandardTypes(xtf.Raw16K)}
@@ -71,7 +69,7 @@ func (a *job) repairClocks(nothing) (*clocks, error) {
 	return r.run(results)
 }
 
-// nowhere takes rows that nobody reads.
+// nowhere drops rows that nobody reads.
 type nowhere struct{}
 
 func (nowhere) Append([]byte) (int64, error)      { return 0, nil }
@@ -112,7 +110,7 @@ func (r *clockRepair) location(p trace.P) error {
 	return nil
 }
 
-// join passes messages and collectives with their partners on.
+// join gives the messages and collectives of all locations, with their partners, to the repair.
 func (r *clockRepair) join(results *match.Results) error {
 	var rows *match.Rows
 	for i := range r.pairs {
@@ -137,7 +135,7 @@ func (r *clockRepair) join(results *match.Results) error {
 	return nil
 }
 
-// run finds the corrections, and sums up over all ranks what they are.
+// run finds the corrections, and makes the report over all ranks.
 func (r *clockRepair) run(results *match.Results) (*clocks, error) {
 	over := &causes.Run{Comm: r.c, Defs: r.defs, Ranges: r.ranges, Storage: Storage(r.store, r.memory.Segments), Last: r.found.Last}
 	if err := over.Cut(&r.found.cuts); err != nil {
@@ -182,7 +180,7 @@ type clock struct {
 	report causes.ClockReport
 }
 
-// clock is the clock of a location, nil if it is not repaired.
+// clock returns the clock of a location, nil if it is not repaired.
 func (a *loads) clock(p trace.P) *clock {
 	if a.clocks == nil || a.clocks.maps == nil {
 		return nil
@@ -210,8 +208,7 @@ func (c *clock) set(b *trace.Batch) error {
 	return nil
 }
 
-// end adds what was done to the diagnostics of the location, whose clock is not
-// needed any more.
+// end adds a diagnostic of the location's corrections, and frees its clock.
 func (c *clock) end(found *trace.Diagnostics) {
 	if c == nil {
 		return

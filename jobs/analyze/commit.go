@@ -29,20 +29,19 @@ func (a *job) commit(in *finished) (nothing, error) {
 	return nothing{}, jobs.Coded(err)
 }
 
-// file is what a rank contributes to the file.
+// file returns the parts of the file that a rank has.
 type file struct {
 	*job
 	run *finished
 }
 
-// stageArrays are the arrays that a stage leaves.
+// stageArrays are the arrays of a stage.
 type stageArrays struct {
 	stage uint32
 	types []xtf.TypeID
 }
 
-// locationArrays are the arrays of a location in the file; those without rows are
-// not there.
+// locationArrays returns the arrays of a location in the file. Arrays without rows are missing.
 func (a *file) locationArrays() []stageArrays {
 	return []stageArrays{
 		{stageLoad, loadArrays},

@@ -7,8 +7,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// pass passes the events of a location on, in batches; an error of add ends it. ended is called after each chunk. It returns their number,
-// and what was found wrong with the chunks.
+// pass passes the events of a location to add, in batches, and calls ended after each chunk. An error of add ends it. It returns the number
+// of events, and the diagnostics of the chunks.
 func (a *loads) pass(stream trace.Stream, g *guard, add func(b *trace.Batch) error, ended func()) (events uint64, found *trace.Diagnostics, _ error) {
 	found = &trace.Diagnostics{}
 	b := &a.batch

@@ -23,19 +23,19 @@ func finishTypes(graphOnly bool) []xtf.TypeID {
 	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTimeBin, xtf.TypeDiag}
 }
 
-// finished is the run whose locations are known each by itself. Together with the segments it is all that the later stages need:
-// it encodes itself as JSON, and that is the mark of a checkpoint.
+// finished is the result of the stages from finish on. With the segments it is all that later stages need. Encoded as JSON it is the mark
+// of a checkpoint.
 type finished struct {
 	facts
 	Forest  *forest
 	Slabs   causes.Slabs
-	Each    []uint64       // events of all locations, on rank 0
+	Each    []uint64       // by location: events; on rank 0
 	Summary *stats.Summary // on rank 0
 	Section []byte         // shared call graph, on rank 0
 }
 
-// finish joins rows and results of every location, and finds its waits, what messages and collectives add to its intervals, and its
-// time line while the rows pass, then sums over all. Nothing is waited for without rows.
+// finish makes, in one pass over each location, its rows of messages and collectives, its waits, their values by interval and its time
+// line; then sums over all locations. Without rows there are no waits.
 func (a *job) finish(in *shared) (*finished, error) {
 	a.begin("finish")
 	out := &finished{facts: in.facts, Forest: in.forest, Section: in.section}
@@ -78,7 +78,7 @@ func (a *job) finish(in *shared) (*finished, error) {
 	return out, pass.waitTotals()
 }
 
-// findWithin finds what locations of a process wait for in one another. Collective.
+// findWithin finds what locations of a process wait for in each other. Collective.
 func (a *job) findWithin(run *causes.Run) error {
 	d := causes.NewWithin(run, true)
 	if d == nil {
@@ -121,8 +121,8 @@ type finishPass struct {
 	lines   *causes.Pass
 	within  *causes.Within // nil for none
 	last    *stats.Finisher
-	done    *match.Rows // of the location before, for its memory
-	over    uint64      // sums that were too large
+	done    *match.Rows // of the location before, whose memory is reused
+	over    uint64      // number of sums that were too large
 }
 
 func (a *finishPass) location(p trace.P) error {
@@ -179,8 +179,8 @@ func (a *finishPass) location(p trace.P) error {
 	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindDetails), done.Details)
 }
 
-// follow lets rows of a location leave their times to its calls. A message or collective in a call begins and ends with it: so
-// stats.Loader makes them.
+// follow lets rows of a location leave their times to its calls: stats.Loader makes messages and collectives that begin and end with their
+// call.
 func (a *job) follow(p trace.P, arrays ...*xtfwriter.Array) error {
 	calls, _, err := a.store.LoadArray(unit(p, stageLoad), xtf.TypeCall)
 	for _, x := range arrays {
@@ -189,7 +189,7 @@ func (a *job) follow(p trace.P, arrays ...*xtfwriter.Array) error {
 	return err
 }
 
-// gatherEvents gives rank 0 the numbers of events of all locations, 8 bytes each.
+// gatherEvents sets Each on rank 0.
 func (f *finished) gatherEvents(c mpi.Comm) error {
 	parts, err := c.Gather(jobs.AppendWords(nil, f.own...), 0)
 	f.Each = jobs.TakeWords[uint64](parts...)

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// shared is the run whose call graph is known.
+// shared is the result of stage graph.
 type shared struct {
 	*matched
 	section []byte // shared call graph, on rank 0
@@ -21,11 +21,11 @@ type shared struct {
 type graphs struct {
 	*job
 	streams bool
-	opens   uint64 // how often each is opened
+	opens   uint64 // how many times each is opened, for the meter
 	encoded []byte
 }
 
-// graph makes the shared call graph and the columns of this rank's locations.
+// graph makes the shared call graph, and the columns of this rank's locations.
 func (a *job) graph(in *matched) (*shared, error) {
 	g := &graphs{job: a, streams: !a.graphs.Deviation.Lossless(), opens: 3} // ccgmerge opens each twice, and once for its columns
 	if g.streams {
@@ -60,10 +60,10 @@ func (a *job) graph(in *matched) (*shared, error) {
 	return out, err
 }
 
-// Len is the number of this rank's locations.
+// Len returns the number of this rank's locations.
 func (a *graphs) Len() int { return a.own.Len() }
 
-// Open opens one of them.
+// Open opens the graph of this rank's i-th location.
 func (a *graphs) Open(i int) (*build.Local, error) { return a.local(a.own.First+trace.P(i), a.streams) }
 
 // local opens the graph of a location, with its streams or without. It is valid until the next call.

@@ -7,15 +7,14 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// guard keeps the times of one location from running backwards, whatever the
-// source: an event before its predecessor, or before the trace's origin, is raised
-// to it and counted. The location ends before an event whose time is more than a sum over all locations can take;
-// bytes that are, with those before, count as none. Calls of regions that are alike get one reference.
+// guard corrects the events of one location of any source, and makes diagnostics. An event before its predecessor, or before the trace's
+// origin, is raised to it. The location ends before an event that is more than xtf.Most ticks after the origin, so that sums over all
+// locations fit. Bytes of an operation count as 0 if the sum would be more than that. Equal regions get one reference.
 type guard struct {
 	defs         *trace.Definitions
 	origin, last trace.Time
 	most         uint64 // xtf.Most
-	bytes        uint64 // of all events so far, at most most
+	bytes        uint64 // sum of all events so far, at most most
 	ended        bool
 	diags        trace.Diagnostics
 }
@@ -24,7 +23,7 @@ func (a *loads) guard() *guard {
 	return &guard{defs: a.defs, origin: a.size.Origin, last: a.size.Origin, most: xtf.Most(a.defs.NumLocations())}
 }
 
-// check brings the batch in order, or cuts it.
+// check corrects a batch, or cuts it off.
 func (g *guard) check(b *trace.Batch) {
 	if g.ended {
 		b.Reset()
@@ -40,7 +39,7 @@ func (g *guard) check(b *trace.Batch) {
 		}
 		for _, field := range e.Kind.Sizes() {
 			switch v := &b.Words(e)[field]; {
-			case *v == trace.Undefined64 && (e.Kind == trace.IoOperationBegin || e.Kind == trace.IoOperationComplete): // not known, or it failed
+			case *v == trace.Undefined64 && (e.Kind == trace.IoOperationBegin || e.Kind == trace.IoOperationComplete): // unknown, or the operation failed
 			case *v > g.most-g.bytes:
 				g.found(b, i, fmt.Sprintf("%d bytes, more than %d in the operations of one location; they count as none", *v, g.most))
 				*v = 0
@@ -59,7 +58,7 @@ func (g *guard) check(b *trace.Batch) {
 	}
 }
 
-// found counts what is too much in event i of a batch.
+// found makes a diagnostic for a number that is too large in event i of a batch.
 func (g *guard) found(b *trace.Batch, i int, tooMuch string) {
 	g.diags.Add(trace.Diagnostic{Code: trace.DiagOverflow, Time: g.last, Event: b.First + uint64(i), Detail: tooMuch})
 }

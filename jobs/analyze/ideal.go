@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// replay runs the run in an ideal network, and adds its times to the components; what fails of that is of this rank alone. Where locations
-// wait for each other in a circle there are no times. Collective.
+// replay replays the run in an ideal network, and adds its times to the components. failed is an error of this rank alone. If locations wait
+// for each other in a cycle there are no times. Collective.
 func (a *causeFinder) replay(r *causes.Ideal) (failed, err error) {
 	report, err := r.Run()
 	if err != nil {
@@ -26,7 +26,7 @@ func (a *causeFinder) replay(r *causes.Ideal) (failed, err error) {
 	return failed, nil
 }
 
-// addIdeal adds the times of the replay to the components of a location.
+// addIdeal adds the times of nodes to the components of a location.
 func (a *causeFinder) addIdeal(p trace.P, nodes []causes.NodeIdeal) error {
 	if len(nodes) == 0 {
 		return nil

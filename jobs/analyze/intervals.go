@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-hpc/coppice/stats/interval"
 )
 
-// planIntervals checks the options of intervals and applies them to the trace.
-// Rank 0 reads the sidecar file, the others get its bytes. Collective; the error may be of this rank alone.
+// planIntervals checks the options of intervals and applies them to the trace. Rank 0 reads the sidecar file, the others get its bytes.
+// Collective; the error may be of this rank alone.
 func (a *job) planIntervals() error {
 	flags := a.o.Intervals
 	if a.o.IntervalsFile != "" {
@@ -19,7 +19,7 @@ func (a *job) planIntervals() error {
 			return err
 		}
 		if flags.Sidecar == nil {
-			flags.Sidecar = []byte{} // an empty file is one
+			flags.Sidecar = []byte{} // nil would mean no file
 		}
 	}
 	o, err := flags.Parse()
@@ -29,7 +29,7 @@ func (a *job) planIntervals() error {
 	return err
 }
 
-// readSidecar reads the sidecar file up to the size that is accepted.
+// readSidecar reads the sidecar file, up to one byte more than the size that is accepted.
 func readSidecar(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

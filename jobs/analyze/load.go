@@ -14,11 +14,11 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// loaded is the run whose locations have been loaded.
+// loaded is the result of stage load.
 type loaded struct {
 	facts
-	cuts  causes.Counts // of the locations, for the slabs
-	units []match.Unit  // what Match has to know; none without rows
+	cuts  causes.Counts // MPI calls of this rank's locations, for the slabs
+	units []match.Unit  // this rank's; none without rows
 }
 
 // add adds a location.
@@ -29,7 +29,7 @@ func (r *loaded) add(t *stats.Tables, counts *stats.LevelCounts, l *stats.Loaded
 	r.Last = max(r.Last, l.Totals.Last)
 }
 
-// addUnit adds what Match needs of a location.
+// addUnit adds the unit of a location.
 func (r *loaded) addUnit(l *stats.Loaded, sorted, late *xtfwriter.Segment, stays match.Stored) {
 	r.units = append(r.units, match.Unit{P: l.P, Peers: l.Peers, Sorted: sorted, Late: late, Stays: stays, P2PRows: l.P2PRows, CollRows: l.CollRows})
 }
@@ -41,7 +41,7 @@ type loads struct {
 	loader  *stats.Loader
 	batch   trace.Batch
 	builder *build.Builder
-	encoded []byte // graph of a location, then what it leaves next to rows
+	encoded []byte // the graph of a location, then stats.Loaded
 	counts  stats.LevelCounts
 	found   loaded
 }
@@ -64,7 +64,7 @@ func (a *job) load(in *clocks) (*loaded, error) {
 	return &l.found, err
 }
 
-// sum makes what ranks know of their locations known to all. Collective.
+// sum sets the facts of the whole run on all ranks. Collective.
 func (a *loads) sum(f *facts) error {
 	for _, n := range f.own {
 		f.Events += n
@@ -75,7 +75,7 @@ func (a *loads) sum(f *facts) error {
 	return err
 }
 
-// eachLocation loads the locations that no earlier run did, and takes the others over.
+// eachLocation loads the locations that no earlier run loaded, and takes the others over.
 func (a *loads) eachLocation() error {
 	if err := a.adopt(); err != nil {
 		return err
@@ -109,15 +109,14 @@ func (a *input) locationName(p trace.P) string {
 	return fmt.Sprintf("process %d thread %d, %s", process, thread, a.defs.Text(a.defs.Location(p).Name))
 }
 
-// loadArrays are the arrays that the load of a location fills, unless only its
-// graph is kept.
+// loadArrays are the arrays that the load of a location fills, except with GraphOnly.
 var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric, xtf.TypeChannel, xtf.TypeChan}
 
 // loading is the load of one location in progress.
 type loading struct {
 	types  []xtf.TypeID
 	arrays arrays
-	staged []*xtfwriter.Segment // channel entries in order, borders, late results, overhead, stays, notes
+	staged []*xtfwriter.Segment // channel entries, borders, late sends, overhead, stays, notes
 	loader *stats.Loader
 }
 
@@ -148,7 +147,7 @@ func (a *loads) newLoading(p trace.P) (*loading, error) {
 	return l, err
 }
 
-// newLoader reuses the memory of the location before.
+// newLoader returns the loader, prepared for a location. If calls name their tasks it first finds the calls to leave out.
 func (a *loads) newLoader(p trace.P, out stats.Outputs) (*stats.Loader, error) {
 	if a.loader == nil {
 		a.loader = stats.NewLoader(a.tables, p, out)
@@ -168,7 +167,7 @@ func (a *loads) newLoader(p trace.P, out stats.Outputs) (*stats.Loader, error) {
 		moved.Add(b)
 		return nil
 	})
-	_, _, err = a.pass(stream, a.guard(), add, func() { a.meter.Add(0) }) // a sign of life
+	_, _, err = a.pass(stream, a.guard(), add, func() { a.meter.Add(0) }) // for the watchdog
 	if err == nil {
 		err = end()
 	}
@@ -176,7 +175,7 @@ func (a *loads) newLoader(p trace.P, out stats.Outputs) (*stats.Loader, error) {
 	return a.loader, err
 }
 
-// finish ends the load; what Match needs of the location joins a.units.
+// finish ends the load, and adds the location's unit.
 func (l *loading) finish(a *loads) (*stats.Loaded, error) {
 	loaded, err := l.loader.Finish()
 	if err != nil {
@@ -194,7 +193,7 @@ func (l *loading) finish(a *loads) (*stats.Loaded, error) {
 	return loaded, nil
 }
 
-// loadLocation runs the unit of one location.
+// loadLocation loads one location.
 func (a *loads) loadLocation(p trace.P) error {
 	if a.builder == nil {
 		a.builder = build.NewBuilder(a.defs, p, a.graphs)
@@ -256,7 +255,7 @@ func (a *loads) loadLocation(p trace.P) error {
 	return nil
 }
 
-// takeOver does what is left to do for a location that an earlier run loaded.
+// takeOver takes over a location that an earlier run loaded.
 func (a *loads) takeOver(p trace.P) error {
 	b, err := a.store.Get(a.key(p, stageLoad, kindLoaded))
 	if err != nil {
@@ -284,7 +283,7 @@ func (a *loads) takeOver(p trace.P) error {
 	return nil
 }
 
-// decode passes the events of location p, with repaired times where they are known, to add. It returns what was found wrong with the data.
+// decode passes the events of location p to add, with repaired times if clocks were repaired. It returns the diagnostics of the data.
 func (a *loads) decode(p trace.P, add func(b *trace.Batch) error) (*trace.Diagnostics, error) {
 	a.dog.On(p)
 	found := &trace.Diagnostics{}
@@ -322,7 +321,8 @@ func (a *loads) decode(p trace.P, add func(b *trace.Batch) error) (*trace.Diagno
 	return found, nil
 }
 
-// withFrames puts the calls that calling contexts tell of between the events that add gets. end is called after the last.
+// withFrames returns functions that add the calls of calling contexts to the events that add gets. The caller calls end after the last
+// batch.
 func (a *loads) withFrames(add func(b *trace.Batch) error) (with func(b *trace.Batch) error, end func() error) {
 	if len(a.defs.CallingContexts) == 0 {
 		return add, func() error { return nil }

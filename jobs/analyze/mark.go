@@ -15,10 +15,10 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// From finish on, all that an analysis knows is what a stage leaves as a value, and segments. So the ends of these stages are
-// marks: the segments as they are then, and one more with the value of rank 0.
+// From finish on, the result of a stage is a value that can be encoded, and segments. So there can be a mark at the end of these stages: the
+// segments at that time, and one more with the value of rank 0.
 
-// Stages whose end can be marked, by ascending order. The numbers are those of marks; 1 to 4 were others.
+// Stages with marks, ascending. Their numbers are in files; 1 to 4 were other stages.
 const (
 	notMarked  uint32 = 0
 	markFinish uint32 = 4 + iota
@@ -28,10 +28,10 @@ const (
 
 var markNames = [...]string{markFinish: "finish", markCauses: "causes", markThreads: "threads"}
 
-// markKey is the segment of a value.
+// markKey is the segment of the value.
 var markKey = xtfwriter.Key{Unit: xtfwriter.Unit{P: xtf.WholeRun, Stage: stageMark}, Kind: xtfwriter.KindCaller}
 
-// mark keeps the end of a stage and what it found. Collective.
+// mark saves a mark at the end of a stage, with its result. Collective.
 func (p *pacer) mark(stage uint32, found any) error {
 	began := time.Now()
 	a := p.a
@@ -53,15 +53,15 @@ func (p *pacer) mark(stage uint32, found any) error {
 	return jobs.Coded(err)
 }
 
-// restore goes back to the last mark of an earlier run and returns what had been found by then; nil if there is none, or if something
-// of it is damaged. An error leaves the mark as it is. Collective.
+// restore restores the last mark of an earlier run and returns its value; nil if there is none or it is damaged. An error does not change
+// the mark. Collective.
 func (a *job) restore() (*finished, error) {
 	k := a.ws.Kept()
 	if k == nil || k.Stage() == notMarked || int(k.Stage()) >= len(markNames) || markNames[k.Stage()] == "" { // another build may have other stages
 		return nil, nil
 	}
 	a.begin("resume")
-	var stop error // jobs.ErrStopped, which the workspace does not tell apart
+	var stop error // jobs.ErrStopped; AdoptStage does not return it as such
 	ok, err := a.ws.AdoptStage(xtf.Proc(a.own.First), xtf.Proc(a.own.End), a.c.Rank() == 0, func(n int64) error {
 		a.meter.Add(uint64(n))
 		stop = a.pace.poll()
@@ -83,7 +83,7 @@ func (a *job) restore() (*finished, error) {
 	return a.takeFound()
 }
 
-// takeFound gives all ranks what rank 0 had found. Collective.
+// takeFound returns the value of the mark on all ranks. Collective.
 func (a *job) takeFound() (*finished, error) {
 	b, err := jobs.FromRank(a.c, 0, func() ([]byte, error) { return a.store.Get(markKey) })
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *job) takeFound() (*finished, error) {
 	return f, nil
 }
 
-// wants says what this rank wants at the end of a stage: 0 to go on, 1 to mark it, because the last checkpoint is long enough ago, 2
+// wants returns what this rank wants at the end of a stage: 0 to go on; 1 to save a mark, because the last checkpoint is long enough ago; 2
 // to stop too, because it was asked to.
 func (p *pacer) wants() int64 {
 	switch {
@@ -117,7 +117,8 @@ func (p *pacer) wants() int64 {
 	return 0
 }
 
-// boundary ends a stage, which failed on this rank or found something: all ranks go on, or all stop. Collective.
+// boundary ends a stage with its result or error on this rank: all ranks go on, or all stop. It saves a mark if a rank wants that.
+// Collective.
 func (p *pacer) boundary(stage string, found any, err error) error {
 	var agreed *mpi.AgreedError
 	if errors.As(err, &agreed) {

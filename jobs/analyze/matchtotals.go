@@ -6,12 +6,12 @@ import (
 	"github.com/coppice-hpc/coppice/stats/match"
 )
 
-// MatchTotals is what matching cost on all ranks, for the log.
+// MatchTotals is match.Report over all ranks, for the log.
 type MatchTotals struct {
 	Messages, Remote uint64        // pairs, and those whose sides are on different ranks
 	Collectives      uint64        // instances
-	Pairs, Members   match.Traffic // of all ranks
-	Most             match.Traffic // of the rank that sent most of each
+	Pairs, Members   match.Traffic // sums
+	Most             match.Traffic // the most messages, and the most bytes, of a rank
 }
 
 // sumMatch adds up the reports of all ranks. Collective.
@@ -27,7 +27,7 @@ func sumMatch(c mpi.Comm, r *match.Report) (MatchTotals, error) {
 	return t, err
 }
 
-// RemoteBytes is what the match of one message between two ranks sent, on average.
+// RemoteBytes returns how many bytes the match of a message between two ranks sent, on average.
 func (t *MatchTotals) RemoteBytes() float64 {
 	return float64(t.Pairs.Bytes) / float64(max(t.Remote, 1))
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// forest is the intervals and call paths of some locations.
+// forest is the trees of intervals and call paths of some locations.
 type forest struct {
 	nodes *interval.Tree
 	paths *callpath.Tree
 }
 
-// derived says of each interval node whether it was derived from time or operations.
+// derived returns, by interval node, whether it was derived from time or operations.
 func (f *forest) derived() []bool {
 	list := make([]bool, f.nodes.Len())
 	for n := range list {
@@ -30,7 +30,7 @@ func (f *forest) derived() []bool {
 	return list
 }
 
-// regions are those of all call paths.
+// regions returns the innermost region of each call path.
 func (f *forest) regions() []uint32 {
 	list := make([]uint32, f.paths.Len())
 	for path := range list {
@@ -39,14 +39,14 @@ func (f *forest) regions() []uint32 {
 	return list
 }
 
-// numbered is the run whose intervals and call paths have their numbers.
+// numbered is the result of stage number.
 type numbered struct {
 	*loaded
 	*forest // of all locations
 }
 
-// number gives the nodes and call paths of all locations their numbers: components and IVAL rows of the rank's locations hold
-// these afterwards. Memory of a rank: the trees of all, twice.
+// number numbers the nodes and call paths of all locations. Components and IVAL rows of this rank's locations have these numbers afterwards.
+// Memory of a rank: the union of all trees, twice.
 func (a *job) number(in *loaded) (*numbered, error) {
 	a.begin("number")
 	own, err := a.ownForest()
@@ -67,7 +67,7 @@ func (a *job) number(in *loaded) (*numbered, error) {
 	return &numbered{in, all}, err
 }
 
-// ownForest joins the trees of this rank's locations.
+// ownForest returns the union of the trees of this rank's locations.
 func (a *job) ownForest() (*forest, error) {
 	own := &forest{interval.NewTree(), callpath.New()}
 	for p := a.own.First; p < a.own.End; p++ {
@@ -82,7 +82,7 @@ func (a *job) ownForest() (*forest, error) {
 	return own, nil
 }
 
-// encode writes the length of the first tree, the first tree, the second.
+// encode encodes a forest: the length of the tree of intervals, that tree, the tree of call paths.
 func (f *forest) encode() []byte {
 	nodes := f.nodes.AppendBinary(nil)
 	return f.paths.AppendBinary(append(binary.AppendUvarint(nil, uint64(len(nodes))), nodes...))
@@ -129,7 +129,7 @@ func mergeForests(x, y *forest) (*forest, error) {
 	return x, nil
 }
 
-// numbering brings the numbers of the run into what the load left.
+// numbering applies the numbers of the run to the results of the load.
 type numbering struct {
 	*job
 	all *forest

@@ -13,9 +13,8 @@ import (
 // compArrays are the arrays that the reduction fills for each location.
 var compArrays = []xtf.TypeID{xtf.TypeComp}
 
-// reduce writes the components of every location and their distributions over the
-// processes, and ends the analysis: what was found is complete. Memory of a rank:
-// nodes x items.
+// reduce writes the components of all locations, their distributions over processes, and the rows of the whole run. After it all rows are
+// complete. Memory of a rank: nodes x items.
 func (a *job) reduce(in *finished) (*finished, error) {
 	a.begin("reduce")
 	r := reduction{job: a, found: in, sums: stats.NewReducer(a.tables, a.ranges, a.c.Rank(), in.Forest.nodes.Len())}
@@ -48,7 +47,7 @@ func (a *job) reduce(in *finished) (*finished, error) {
 	return in, err
 }
 
-// overflows tells how many sums of locations were too large and are not known. Collective.
+// overflows makes a diagnostic for the sums of locations, on all ranks, that were too large and are unknown. Collective.
 func (f *facts) overflows(c mpi.Comm, own uint64, what string) error {
 	err := jobs.OverRanks(c, mpi.Sum, &own)
 	if err == nil && own > 0 {
@@ -57,16 +56,16 @@ func (f *facts) overflows(c mpi.Comm, own uint64, what string) error {
 	return err
 }
 
-// reduction is the stage in progress.
+// reduction is stage reduce.
 type reduction struct {
 	*job
 	found *finished
 	sums  *stats.Reducer
-	over  uint64 // times that are not known
+	over  uint64 // number of times that were too large
 }
 
-// location writes COMP and passes the components on. In a replay a location may wait for computing of all others one
-// after the other, longer than xtf.Most.
+// location writes the COMP rows of a location and adds it to the sums. It drops ideal times above xtf.Most: in the replay a location may
+// wait for the computation of all others, one after another.
 func (a *reduction) location(p trace.P) error {
 	c, err := a.components(p)
 	if err != nil {
@@ -101,9 +100,8 @@ func (a *reduction) location(p trace.P) error {
 	return nil
 }
 
-// sumOfLongest compares the executions of all processes. Without rows they are not
-// known: nodes that no process executed twice have their only one, others
-// xtf.Never. spreads are on rank 0. Collective.
+// sumOfLongest returns INTERVAL.sumMax of all nodes (stats.SumOfLongest). A node that no process executed twice has the longest execution.
+// Without rows other nodes have xtf.Never. spreads are on rank 0. Collective.
 func (a *reduction) sumOfLongest(spreads stats.Spreads, claimed []bool) ([]uint64, error) {
 	var b []byte
 	for i := range spreads {
@@ -132,9 +130,8 @@ func (a *reduction) sumOfLongest(spreads stats.Spreads, claimed []bool) ([]uint6
 	return sums, nil
 }
 
-// firstExecutions passes the executions of this rank's processes: of the locations
-// of a process those of the first one that executed a node. Of the rank's first
-// process lower ranks may have locations: claimed.
+// firstExecutions returns a function that visits the executions of this rank's processes: for each node and process those of the first
+// location that executed it. claimed are the nodes for which that location of the rank's first process is on a lower rank.
 func (a *reduction) firstExecutions(claimed []bool) func(visit func(*xtf.Ival)) error {
 	return func(visit func(*xtf.Ival)) error {
 		owner := make([]ownership, a.found.Forest.nodes.Len())
@@ -173,13 +170,13 @@ func (a *reduction) firstExecutions(claimed []bool) func(visit func(*xtf.Ival)) 
 	}
 }
 
-// ownership says which location of a process has executed a node first.
+// ownership is the first location of a process that executed a node.
 type ownership struct {
 	process  uint32 // 1 + its number
 	location trace.P
 }
 
-// end closes the books on rank 0 and writes what is about all locations.
+// end writes the rows of the whole run, on rank 0.
 func (a *reduction) end(spreads stats.Spreads, sumMax []uint64) error {
 	f := a.found
 	f.Summary.AddProblems(a.defs.Problems())

@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// Stages of work units, as segment keys name them.
+// Stages of work units, in keys of segments.
 const (
 	stageLoad uint32 = 1 + iota
 	stageFinish
@@ -24,29 +24,29 @@ const (
 	stageMark
 )
 
-// Kinds of segments next to arrays and blobs.
+// Kinds of segments of a location, besides arrays and blobs; of stageLoad unless another stage is named.
 const (
-	kindEntries = xtfwriter.KindCaller + iota
-	kindLoaded
-	kindGraph
-	kindForest     // trees of intervals and call paths of the location
-	kindBorders    // of its executions, until they are rows
-	kindPaths      // of stageNumber: the run's number of each call path of the location
-	kindComponents // of its executions; every stage adds to them
-	kindLines      // of stageFinish: what causes.Pass left of the location
-	kindLate       // results for its rows that the load of a location found, until Match has them
-	kindStays      // of the location in MPI, until Match has seen them
-	kindOverhead   // spans of it that records tell, see stats.Outputs
-	kindNotes      // of what its threads do for one another
+	kindEntries    = xtfwriter.KindCaller + iota // sorted channel entries, for Match
+	kindLoaded                                   // stats.Loaded
+	kindGraph                                    // call graph
+	kindForest                                   // trees of intervals and call paths
+	kindBorders                                  // of executions, until they are rows
+	kindPaths                                    // stageNumber: by call path of the location, its number in the run
+	kindComponents                               // of intervals; later stages add to them
+	kindLines                                    // stageFinish: records of causes.Pass
+	kindLate                                     // completions of sends, for Match
+	kindStays                                    // in MPI, for Match
+	kindOverhead                                 // spans of overhead, see stats.Outputs
+	kindNotes                                    // of threads, see stats.Outputs
 )
 
-// shelf is where the units of a rank leave for one another, and for the file, what is too large to pass on: segments.
+// shelf has the segments of a rank: results of units, for later stages and for the file, that are too large to pass on as values.
 type shelf struct {
 	ws    *xtfwriter.Workspace
 	store *xtfwriter.Store
 	types *xtf.TypeTable
 	enc   *xtf.Encoder
-	leave bool // the times of calls to the call graph, which is exact
+	leave bool // rows of calls leave their times to the call graph, which has them exactly
 }
 
 func newShelf(ws *xtfwriter.Workspace, p xtf.Profile, lossless bool) *shelf {
@@ -70,12 +70,13 @@ func (s *shelf) drop(p trace.P, kind uint32) {
 	}
 }
 
-// scratch is storage that no checkpoint keeps.
+// scratch returns temporary storage, which checkpoints do not keep.
 func (s *shelf) scratch() match.Scratch { return s.store.Scratch() }
 
-// arrays are those of a unit in progress.
+// arrays are the arrays of a unit in progress.
 type arrays map[xtf.TypeID]*xtfwriter.Array
 
+// whole makes the arrays of the whole run of a stage.
 func (s *shelf) whole(stage uint32, types []xtf.TypeID, fill func(arrays)) error {
 	m, err := s.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stage}, types)
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *shelf) newArrays(u xtfwriter.Unit, types []xtf.TypeID) (arrays, error) 
 		if err != nil {
 			return nil, err
 		}
-		if m[t] = x; t == xtf.TypeCall && s.leave { // to the call graph, which is exact
+		if m[t] = x; t == xtf.TypeCall && s.leave {
 			x.LeaveTimes()
 		}
 	}
@@ -108,7 +109,7 @@ func saveArrays(m arrays, types []xtf.TypeID) error {
 	return nil
 }
 
-// components returns what is known of a location's executions.
+// components returns the components of a location.
 func (s *shelf) components(p trace.P) (*interval.Components, error) {
 	b, err := s.store.Get(s.key(p, stageLoad, kindComponents))
 	if err != nil {
@@ -117,7 +118,7 @@ func (s *shelf) components(p trace.P) (*interval.Components, error) {
 	return interval.ParseComponents(b)
 }
 
-// putComponents replaces what is known of a location's executions.
+// putComponents replaces the components of a location.
 func (s *shelf) putComponents(p trace.P, c *interval.Components) error {
 	s.drop(p, kindComponents)
 	return s.store.Put(s.key(p, stageLoad, kindComponents), c.AppendBinary(nil))
@@ -136,7 +137,7 @@ func (s *shelf) pathTable(p trace.P) ([]uint32, error) {
 	return table, nil
 }
 
-// rows iterates over the rows of an array that a stage saved; none if it had none.
+// rows returns the rows of an array that a stage saved; no rows if there is no such array.
 func (s *shelf) rows(p trace.P, stage uint32, t xtf.TypeID) (*xtf.Cursor, error) {
 	x, _, err := s.store.LoadArray(unit(p, stage), t)
 	if err != nil {
@@ -159,7 +160,7 @@ func (s *shelf) collect(r *xtfwriter.Region, u xtfwriter.Unit, types []xtf.TypeI
 	return nil
 }
 
-// scanSums passes the WAITSUM rows of a location to f.
+// scanSums calls f with the WAITSUM rows of a location.
 func (s *shelf) scanSums(p trace.P, f func(*xtf.Cursor) error) error {
 	c, err := s.rows(p, stageWaits, xtf.TypeWaitSum)
 	if err != nil {

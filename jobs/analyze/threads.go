@@ -13,23 +13,20 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// threading finds what the threads of processes lose. The rank that has the
-// first thread of a process accounts for it; where other threads are on other
-// ranks, these get the regions and send back the work of their threads. Only the
-// last process of a rank can begin there and go on elsewhere.
+// threading finds what the threads of processes lose. The rank with the first thread of a process does so. If other threads are on other
+// ranks, these get the regions and send back the work of their threads. Only the last process of a rank can continue on others.
 type threading struct {
 	*job
 	roles   *threads.Roles
-	tail    int // process that goes on on other ranks, -1 if none
-	regions []threads.Span
+	tail    int            // the process that continues on other ranks, -1 for none
+	regions []threads.Span // of tail
 }
 
 // tagThreads is the tag of messages about processes that ranks share.
 const tagThreads = 31
 
-// threads adds the losses of threads to the components of first threads. Memory:
-// 40 bytes for each parallel region of a process, twice for one that several
-// ranks share.
+// threads adds the losses of threads to the components of first threads. Memory: 40 bytes for each parallel region of a process, twice for
+// a process that several ranks share.
 func (a *job) threads(in *finished) (*finished, error) {
 	a.begin("threads")
 	t := &threading{job: a, roles: threads.NewRoles(a.defs), tail: -1}
@@ -50,7 +47,7 @@ func (a *job) threads(in *finished) (*finished, error) {
 	return in, t.account(parts)
 }
 
-// outlines finds the regions of the process that other ranks share, for them.
+// outlines returns the parallel regions of the process that continues on other ranks, for these.
 func (t *threading) outlines() (parts []mpi.Part, err error) {
 	if t.own.First >= t.own.End {
 		return nil, nil
@@ -73,7 +70,7 @@ func (t *threading) outlines() (parts []mpi.Part, err error) {
 	return parts, nil
 }
 
-// meets says whether threads of a team are in a range.
+// meets reports whether threads of a team are in a range.
 func meets(r partition.Range, team threads.Team) bool {
 	return max(r.First, team.First) < min(r.End, team.First+trace.P(team.Count))
 }
@@ -90,7 +87,7 @@ func (t *threading) outline(p trace.P) (list []threads.Span, err error) {
 	return list, t.roles.Lock(func() (threads.Calls, error) { return t.rows(p, stageLoad, xtf.TypeCall) }, list)
 }
 
-// help sums up the work of own threads in the regions of another rank's process.
+// help adds up the work of this rank's threads in the regions of another rank's process.
 func (t *threading) help(got []mpi.Part) (parts []mpi.Part, err error) {
 	for _, x := range got {
 		regions := parseSpans(x.Data)
@@ -104,7 +101,7 @@ func (t *threading) help(got []mpi.Part) (parts []mpi.Part, err error) {
 	return parts, nil
 }
 
-// work adds up what the threads of a team do that are on this rank.
+// work adds up the work of those threads of a team that are on this rank.
 func (t *threading) work(team threads.Team, regions []threads.Span, w *threads.Work) error {
 	first, end := max(t.own.First, team.First), min(t.own.End, team.First+trace.P(team.Count))
 	for p := first; p < end; p++ {
@@ -122,7 +119,7 @@ func (t *threading) work(team threads.Team, regions []threads.Span, w *threads.W
 	return nil
 }
 
-// account closes the books of the processes whose first thread is here.
+// account adds the losses of the processes whose first thread is on this rank. got is the work of threads on other ranks.
 func (t *threading) account(got []mpi.Part) error {
 	for process, x := range t.defs.Processes() {
 		team := threads.TeamOf(t.defs, process)
@@ -178,7 +175,7 @@ func (t *threading) add(team threads.Team, regions []threads.Span, w *threads.Wo
 
 var errThreads = errors.New("the work of threads arrived damaged from another rank")
 
-// appendSpans packs spans for another rank.
+// appendSpans encodes spans for another rank.
 func appendSpans(b []byte, list []threads.Span) []byte {
 	for _, s := range list {
 		b = jobs.AppendWords(b, s.Begin, s.End, s.Locked)
@@ -186,7 +183,7 @@ func appendSpans(b []byte, list []threads.Span) []byte {
 	return b
 }
 
-// parseSpans reads what appendSpans wrote.
+// parseSpans decodes what appendSpans wrote.
 func parseSpans(b []byte) (list []threads.Span) {
 	for v := jobs.TakeWords[uint64](b); len(v) >= 3; v = v[3:] {
 		list = append(list, threads.Span{Begin: v[0], End: v[1], Locked: v[2]})

@@ -12,9 +12,8 @@ import (
 // tileArrays are the arrays of a unit of stageTiles.
 var tileArrays = []xtf.TypeID{xtf.TypeTile}
 
-// tiling is the tiles of this rank's locations in progress. The array of a location
-// that groups begin with stays open until the last of them is complete: one array
-// for each size of groups.
+// tiling makes the tiles of this rank's locations. The array of a location stays open until the last group that begins with it is
+// complete. At most one array is open for each size of groups.
 type tiling struct {
 	groups *stats.TileGroups // nil without rows
 	open   map[trace.P]*openTiles
@@ -22,7 +21,7 @@ type tiling struct {
 
 type openTiles struct {
 	*xtfwriter.Array
-	missing int // groups
+	missing int // groups that are not complete
 }
 
 func newTiling(a *job, levels stats.Levels) *tiling {
@@ -32,7 +31,7 @@ func newTiling(a *job, levels stats.Levels) *tiling {
 	return &tiling{stats.NewTileGroups(a.tables, a.ranges, a.c.Rank(), levels), map[trace.P]*openTiles{}}
 }
 
-// add takes a location whose own tiles are in its array.
+// add takes a location, whose own tiles are in the array own.
 func (t *tiling) add(l *stats.Loaded, own *xtfwriter.Array) error {
 	heads := []trace.P{l.P}
 	t.open[l.P] = &openTiles{own, t.groups.Groups(l.P)}
@@ -43,13 +42,13 @@ func (t *tiling) add(l *stats.Loaded, own *xtfwriter.Array) error {
 	return t.save(heads)
 }
 
-// next gives the array for the next group of a location.
+// next returns the array for the next complete group that begins with a location.
 func (t *tiling) next(head trace.P) *xtf.ArrayBuilder {
 	t.open[head].missing--
 	return t.open[head].ArrayBuilder
 }
 
-// save ends the arrays that are complete.
+// save saves the arrays that are complete.
 func (t *tiling) save(heads []trace.P) error {
 	for _, p := range heads {
 		o := t.open[p]

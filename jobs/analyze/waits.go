@@ -16,7 +16,7 @@ import (
 // waitArrays are the arrays of stageWaits in the region of a location.
 var waitArrays = []xtf.TypeID{xtf.TypeWait, xtf.TypeWaitSum}
 
-// waitTotals are those of the whole run.
+// waitTotals are the arrays of stageWaits of the whole run.
 var waitTotals = []xtf.TypeID{xtf.TypeWaitTotal}
 
 // waitTotals adds up the waits of all locations. Collective; the error may be of this rank alone.
@@ -39,8 +39,7 @@ func (a *finishPass) waitTotals() error {
 	return err
 }
 
-// locate finds the waits of a location while its messages and collectives are finished. What of them is more than can be added up
-// over all counts as too large.
+// locate finds the waits of a location, and makes its rows and its time line on the way.
 func (a *finishPass) locate(p trace.P, rows *match.Rows) error {
 	ival, _, err := a.store.LoadArray(unit(p, stageNumber), xtf.TypeIval)
 	if err != nil {
@@ -98,7 +97,7 @@ func (a *finishPass) locate(p trace.P, rows *match.Rows) error {
 	return a.scanSums(p, a.totals.Note)
 }
 
-// timeline opens what the time line of a location is made of.
+// timeline opens the rows from which the time line of a location is made.
 func (a *finishPass) timeline(p trace.P, c *interval.Components, paths []uint32) (*causes.Location, error) {
 	l := &causes.Location{Paths: callpath.New(), Global: paths, First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast)}
 	var err error
