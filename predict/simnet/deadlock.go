@@ -115,10 +115,12 @@ func (r *eventRun) blockedOn(p *eventProc, id uint32, waiting map[uint32]awaited
 	c := &r.code.calls[p.call]
 	s = Blocked{Process: id, For: id, Call: p.calls - 1, Node: r.node(&p.place)}
 	if p.stage == atStep {
-		if m := r.steps[id].recv; m != 0 {
-			s.For = r.origins[r.messages[m].chain].src
+		if x := &r.messages[r.steps[id].recv]; x.flags&awaitsRecv != 0 {
+			s.For = r.origins[x.chain].src
+		} else if x := &r.messages[r.steps[id].send]; x.flags&awaitsSend != 0 {
+			s.For, bytes = x.dst, r.costs.Size(x.cost)
 		}
-		return s, 0
+		return s, bytes
 	}
 	for i := c.first + c.posts; i < c.first+c.n; i++ {
 		o := &r.code.ops[i]

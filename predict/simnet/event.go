@@ -84,6 +84,7 @@ type stepState struct {
 	network.Progress
 	coll   uint32 // index in code.colls
 	recv   uint32 // message that the step receives
+	send   uint32 // message that it sends
 	reduce uint64 // bytes to combine
 }
 
@@ -510,7 +511,7 @@ func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
 		return true
 	}
 	do := plan.At(&s.Progress)
-	p.stage, p.need, s.recv, s.reduce = atStep, 0, 0, do.Reduce
+	p.stage, p.need, s.recv, s.send, s.reduce = atStep, 0, 0, 0, do.Reduce
 	if do.From != network.Nobody {
 		ch := r.stepChain(x.comm, m.Process(uint32(do.From)), id)
 		if ch == 0 {
@@ -532,7 +533,11 @@ func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
 			return false
 		}
 		n := r.sendOn(ch)
-		r.messages[n].cost = first + uint32(r.chains[ch].class)
+		y := &r.messages[n]
+		if y.cost = first + uint32(r.chains[ch].class); !r.costs.List[y.cost].Eager {
+			y.flags |= isRendezvous
+		}
+		s.send = n
 		r.takeSend(ch, 0)
 		r.send(p, id, n)
 		r.awaitSend(p, n)

@@ -7,8 +7,8 @@ const (
 	farMessage           // the same for a wide channel: arrival, data, cost
 	farPosted            // to the source: when the receive was posted
 	farCredit            // to the source: number of receives that are complete
-	farPair              // of a collective operation, to the destination: communicator and source, arrival, bytes
-	farPairCredit        // to the source: the message was received
+	farPair              // of a collective operation, to the destination: communicator and source, arrival, data, bytes
+	farPairCredit        // to the source: the message was received; of a rendezvous the start of its data
 	farEntered           // to the owner of a meeting: number, members, latest entry, longest closed form
 	farKnown             // to the others: number, latest entry, longest closed form
 	farReleased          // to the owner: number; the worker does not need the meeting any more
@@ -17,7 +17,7 @@ const (
 )
 
 // farWords is the length of each record in words, including the first.
-var farWords = [farKinds]int{2, 4, 2, 2, 4, 1, 5, 4, 2, 2}
+var farWords = [farKinds]int{2, 4, 2, 2, 5, 2, 5, 4, 2, 2}
 
 // maxPorts is the most ports of a process that a record can address.
 const maxPorts = 1 << 24
@@ -79,11 +79,11 @@ func (b *mailbox) credit(c *channel, limLog uint8) {
 
 // step sends a message of a collective operation. stepCredit reports that it was received.
 func (b *mailbox) step(k pairKey, m pairMessage) {
-	b.put(b.run.workerOf(k.dst), address(k.dst, 0, farPair), uint64(k.comm)<<32|uint64(k.src), uint64(m.arrival), m.bytes)
+	b.put(b.run.workerOf(k.dst), address(k.dst, 0, farPair), uint64(k.comm)<<32|uint64(k.src), uint64(m.arrival), uint64(m.data), m.bytes)
 }
 
-func (b *mailbox) stepCredit(src uint32) {
-	b.put(b.run.workerOf(src), address(src, 0, farPairCredit))
+func (b *mailbox) stepCredit(src uint32, start int64) {
+	b.put(b.run.workerOf(src), address(src, 0, farPairCredit), uint64(start))
 }
 
 // read processes what other workers wrote in the last round.
@@ -132,9 +132,9 @@ func (w *worker) takeRecord(kind uint64, at, index uint32, b []uint64) {
 		c.doneR = uint32(b[0])
 		w.wakeSender(c)
 	case farPair:
-		w.steps.put(pairKey{uint32(b[0] >> 32), uint32(b[0]), at}, pairMessage{int64(b[1]), b[2]})
+		w.steps.put(pairKey{uint32(b[0] >> 32), uint32(b[0]), at}, pairMessage{int64(b[1]), int64(b[2]), b[3]})
 	case farPairCredit:
-		w.steps.received(at)
+		w.steps.received(at, int64(b[0]))
 	default:
 		w.coll.takeRecord(kind, at, b)
 	}

@@ -1,9 +1,13 @@
 package simnet
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // rendezvousCases are programs with messages above the eager limit, and when their processes end, computed by an independent
@@ -71,5 +75,26 @@ func checkRendezvous(t *testing.T, name string, want []int64, r *Result, err err
 		t.Errorf("%s: %v", name, err)
 	case !slices.Equal(finishes(r), want):
 		t.Errorf("%s: %d, want %d", name, finishes(r), want)
+	}
+}
+
+// TestStepsRendezvous has collective operations of two processes that are one message: they take as long as that, so that above the eager limit
+// the sender waits for the receiver.
+func TestStepsRendezvous(t *testing.T) {
+	t.Parallel()
+	for _, x := range rendezvousCases[:2] {
+		bytes := map[string]uint64{"late receiver": 100_000, "late receiver, eager": 60_000}[x.name]
+		for kind, root := range map[program.CollKind]int32{program.Bcast: 0, program.Reduce: 1, program.Gather: 1} {
+			call := [][]program.Action{collCall(kind, 0, root, bytes, bytes)}
+			p, v := programOf([]program.Comm{{Size: 2}}, call, call), vectors{{}, {500_000 * ns}}
+			n := oracleNet(network.DMA)
+			n.Collectives[program.Reduce] = []network.Algorithm{{Max: network.AnySize, Scheme: network.ReduceBinomial}}
+			for ranks := 1; ranks <= 2; ranks++ {
+				r, err := flowOn(ranks, p, v, n, Options{Workers: 1})
+				checkRendezvous(t, x.name, x.want, r, err)
+			}
+			r, err := Events(context.Background(), p, v, n, Options{})
+			checkRendezvous(t, x.name, x.want, r, err)
+		}
 	}
 }

@@ -19,11 +19,19 @@ type stepping struct {
 // collState is the progress of a process in a collective operation by steps.
 type collState struct {
 	network.Progress
-	free   int64  // when the send of the step is complete
-	ahead  uint32 // messages sent that are not received yet
-	inside bool
-	posted bool // the send of the step is posted
-	full   bool // waits until ahead is less
+	enter   int64         // when the step began, so that its receive was posted
+	free    int64         // when the send of the step is complete
+	busy    int64         // until when the network interface is busy then
+	cost    *network.Cost // of the send of the step
+	got     uint64        // bytes of the message of the step
+	ahead   uint32        // messages sent that are not received yet
+	inside  bool
+	begun   bool // the step
+	posted  bool // the send of the step is posted
+	taken   bool // the message of the step is received
+	waits   bool // for the answer of a rendezvous
+	stopped bool // for that alone
+	full    bool // waits until ahead is less
 }
 
 // owns returns whether a process is one of the worker's.
@@ -57,6 +65,9 @@ func (w *worker) postColl(p *proc, k *kind, o *op) bool {
 
 // step performs one step: it posts a send and a receive together, and waits for both. own has the communicator and this process.
 func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do network.Step, own pairKey, m *program.Comm) bool {
+	if !c.begun {
+		c.begun, c.enter, c.free, c.busy = true, p.cpu, 0, 0
+	}
 	if do.To != network.Nobody && !c.posted {
 		if c.ahead >= 1<<s.book.limLog {
 			p.state, c.full = crowded, true
@@ -65,7 +76,7 @@ func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do network.Step
 		my.Messages++
 		s.send(p, c, pairKey{own.comm, own.src, m.Process(uint32(do.To))}, do.Send)
 	}
-	if do.From != network.Nobody {
+	if do.From != network.Nobody && !c.taken {
 		key := pairKey{own.comm, m.Process(uint32(do.From)), own.src}
 		x, ok := s.messages.get(key)
 		if !ok {
@@ -73,12 +84,18 @@ func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do network.Step
 			return false
 		}
 		s.receive(p, c, key, x)
+		c.taken = true
+	}
+	if c.waits {
+		p.state, c.stopped = blocked, true
+		return false
 	}
 	p.state = ready
-	if c.posted {
-		p.cpu = max(p.cpu, c.free)
-		c.posted = false
+	p.cpu, p.tx = max(p.cpu, c.free), max(p.tx, c.busy)
+	if c.taken {
+		c.Progress.Received(c.got)
 	}
+	c.begun, c.posted, c.taken = false, false, false
 	if do.Reduce > 0 {
 		t, err := s.code.network.Reduction(do.Reduce)
 		if err != nil {
@@ -91,23 +108,28 @@ func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do network.Step
 	return true
 }
 
-// send sends a message of a step, eagerly at any size, because the partner enters the operation too.
+// send sends a message of a step. Above the eager limit it is a request, and the step waits for its answer.
 func (s *stepping) send(p *proc, c *collState, key pairKey, bytes uint64) {
 	x := s.cost(bytes, key)
 	begin := max(p.cpu, p.tx)
-	c.free = begin + x.Send
-	arrival := c.free + s.code.network.Latency(key.src, key.dst)
+	m := pairMessage{arrival: begin + x.Send + s.code.network.Latency(key.src, key.dst), bytes: bytes}
 	p.cpu += x.Send
-	p.tx = begin + x.Busy
-	s.book.clock |= p.tx | arrival
+	if c.cost, c.waits = x, !x.Eager; c.waits {
+		p.tx = begin + x.Busy - x.Wire
+		m.data = max(p.tb, p.tx)
+		p.tb = m.data + x.Busy
+	} else {
+		p.tx, c.free = begin+x.Busy, begin+x.Send
+	}
+	s.book.clock |= p.tx | p.tb | m.arrival
 	s.book.events += 2
 	c.posted = true
 	c.ahead++
 	if !s.owns(key.dst) {
-		s.mail.step(key, pairMessage{arrival, bytes})
+		s.mail.step(key, m)
 		return
 	}
-	s.put(key, pairMessage{arrival, bytes})
+	s.put(key, m)
 }
 
 // put delivers a message to a process of this worker.
@@ -118,21 +140,41 @@ func (s *stepping) put(key pairKey, m pairMessage) {
 }
 
 func (s *stepping) receive(p *proc, c *collState, key pairKey, m pairMessage) {
-	p.cpu, p.rx = s.cost(m.bytes, key).Receive(p.cpu, p.rx, m.arrival)
-	s.book.clock |= p.rx | p.cpu
+	x, start := s.cost(m.bytes, key), int64(noStart)
+	if !x.Eager {
+		way := s.code.network.Handshake(s.code.network.Latency(key.src, key.dst))
+		start = max(max(c.enter, m.arrival)+way, m.data)
+		m.arrival = start + way
+	}
+	p.cpu, p.rx = x.Receive(p.cpu, p.rx, m.arrival)
+	s.book.clock |= p.rx | p.cpu | m.arrival
 	s.book.events++
-	c.Progress.Received(m.bytes)
+	c.got = m.bytes
 	if !s.owns(key.src) {
-		s.mail.stepCredit(key.src)
+		s.mail.stepCredit(key.src, start)
 		return
 	}
-	s.received(key.src)
+	s.received(key.src, start)
 }
 
-// received counts that a message of a process was received.
-func (s *stepping) received(process uint32) {
+// noStart is in place of the start of the data of a message that was sent eagerly.
+const noStart = -1
+
+// received counts that a message of a process was received. Start is when the data of a rendezvous leave, for which the process waits.
+func (s *stepping) received(process uint32, start int64) {
 	c := &s.states[process-s.lo]
 	c.ahead--
+	if start != noStart {
+		c.waits, c.free, c.busy = false, start+c.cost.Wire, start+c.cost.Busy
+		if s.code.network.NoRendezvousLatency {
+			c.free = start
+		}
+		s.book.clock |= c.free | c.busy
+		if c.stopped {
+			c.stopped = false
+			s.book.ready = append(s.book.ready, process)
+		}
+	}
 	if c.full {
 		c.full = false
 		s.book.ready = append(s.book.ready, process)
@@ -159,7 +201,8 @@ type pairs struct {
 type pairKey struct{ comm, src, dst uint32 }
 
 type pairMessage struct {
-	arrival int64
+	arrival int64 // of the first byte, or of the request of a rendezvous
+	data    int64 // of a rendezvous: from when the network interface is free
 	bytes   uint64
 }
 
