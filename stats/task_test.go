@@ -216,7 +216,7 @@ func TestMovedCalls(t *testing.T) {
 			if got := [3]uint64{d.Count(trace.DiagMigrated), d.Count(trace.DiagStrayLeave), d.Count(trace.DiagOpenCall)}; got != [3]uint64{c.moved, c.stray} {
 				t.Errorf("moved, stray leaves, open calls: %d, want %d, %d and none", got, c.moved, c.stray)
 			}
-			if s, _ := d.Severity(); (s == trace.Damage) != (c.moved > 0) {
+			if s, _ := tracetest.Severity(d); (s == trace.Damage) != (c.moved > 0) {
 				t.Errorf("severity %d with %d left out", s, c.moved)
 			}
 		})

@@ -77,13 +77,6 @@ func (c Code) Unread() (Kind, bool) {
 	return Kind(c - diagUnread), c >= diagUnread && c < diagUnread+256
 }
 
-// Untold reports whether the code counts what no analysis reads, and so says nothing
-// about faults of the trace.
-func (c Code) Untold() bool {
-	_, unread := c.Unread()
-	return unread || c == DiagNoCollRecord || c == DiagNoRecord || c == DiagSampled || c == DiagSampleGap || c == DiagNoBytes || c == DiagCanceledSend || c == DiagCanceledRecv || c == DiagOff || c == DiagNoCall
-}
-
 // OffToEnd is the detail of DiagOff where the measurement of a location was never on again.
 const OffToEnd = "off from the last one on"
 
@@ -238,15 +231,6 @@ func (ds *Diagnostics) Count(c Code) uint64 {
 		}
 	}
 	return 0
-}
-
-// Severity returns the highest grade found, and false if there is nothing.
-func (ds *Diagnostics) Severity() (Severity, bool) {
-	var s Severity
-	for i := range ds.Codes {
-		s = max(s, ds.Codes[i].Code.Severity())
-	}
-	return s, len(ds.Codes) > 0
 }
 
 func (ds *Diagnostics) find(code Code) *CodeDiagnostics {

@@ -45,8 +45,8 @@ func TestDefinitions(t *testing.T) {
 	if !d.IsSelf(commSelf) || d.CommSize(commWorld) != 13 {
 		t.Error("MPI_COMM_SELF and MPI_COMM_WORLD")
 	}
-	if s, found := d.Problems().Severity(); found {
-		t.Errorf("definitions with problems of severity %d", s)
+	if list := d.Problems().Codes; len(list) > 0 {
+		t.Errorf("definitions with problems: %+v", list)
 	}
 	for i := 1; i < len(d.Groups); i++ {
 		if d.Groups[i].Ref != d.Groups[i-1].Ref+1 {

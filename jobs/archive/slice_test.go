@@ -286,7 +286,7 @@ func checkClean(t *testing.T, what, run string) {
 	c := a.Rows(0, a.Len())
 	for c.Next() {
 		var d xtf.Diag
-		if d.Load(c.Row()); !trace.Code(d.Code).Untold() {
+		if d.Load(c.Row()); !tracetest.Untold(trace.Code(d.Code)) {
 			t.Errorf("%s: %s: %d", what, trace.Code(d.Code).Text(), d.Count)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -19,7 +20,7 @@ func TestEventCounts(t *testing.T) {
 			for p := range trace.P(a.Definitions().NumLocations()) {
 				s := drain(t, a, p, nil)
 				got += s.events
-				if severity, any := s.diags.Severity(); any && severity > trace.Note {
+				if severity, any := tracetest.Severity(&s.diags); any && severity > trace.Note {
 					t.Errorf("location %d: %v", p, s.diags)
 				}
 				x, err := a.Measure(p)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -195,7 +196,7 @@ func (o *outcome) checkPrefix(t *testing.T, whole outcome, what string, clock bo
 	if o.err != nil {
 		return
 	}
-	damage, _ := o.diags.Severity()
+	damage, _ := tracetest.Severity(&o.diags)
 	same := sameRecords(o.records, whole.records)
 	if !same && damage < trace.Warning {
 		t.Errorf("%s: %d events that differ without a report: %v", what, o.events, o.diags)
@@ -232,7 +233,7 @@ func TestBitFlips(t *testing.T) {
 			b[bit/8] ^= 1 << (bit % 8)
 			o := readFiles(t, files.with(name, b))
 			b[bit/8] ^= 1 << (bit % 8)
-			damage, _ := o.diags.Severity()
+			damage, _ := tracetest.Severity(&o.diags)
 			if o.err == nil && o.events != whole.events && damage < trace.Warning {
 				t.Errorf("%s byte %d bit %d: %d events, want %d, and %v", name, bit/8, bit%8, o.events, whole.events, o.diags)
 			}
@@ -405,7 +406,7 @@ func TestMissingLocalDefinitions(t *testing.T) {
 				}
 				diags.Merge(&s.diags)
 			}
-			severity, _ := diags.Severity()
+			severity, _ := tracetest.Severity(&diags)
 			if n := diags.Count(trace.DiagMissingLocalDef); n != c.lost || (severity == trace.Damage) != (c.lost > 0) {
 				t.Errorf("%d locations without local definitions, want %d; severity %d: %+v", n, c.lost, severity, diags)
 			}
