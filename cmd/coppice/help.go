@@ -140,11 +140,12 @@ func printUsage(w io.Writer, c *cobra.Command) {
 // valueNames are what the help calls the values of flags that take a text; others are named by their type.
 var valueNames = map[string]string{
 	"checkpoint": "DIR", "finish": "DIR", "run-dir": "DIR",
-	"dimemas": "FILE", "host-platform": "FILE", "intervals-file": "FILE", "platform": "FILE", "plot": "FILE", "simgrid": "FILE", "site": "FILE", "status-file": "FILE",
+	"dimemas": "FILE", "host-platform": "FILE", "intervals-file": "FILE", "platform": "FILE", "plot": "FILE", "run": "FILE", "simgrid": "FILE", "site": "FILE", "status-file": "FILE", "topology": "FILE",
 	"compare": "PATH", "host-vectors": "PATH", "output": "PATH", "vectors": "PATH",
 	"cc": "COMMAND", "fail-if": "CONDITION", "hint": "NAME=VALUE", "map": "RANKS=NODE", "vary": "NAME=VALUES", "sweep": "NAME=VALUES",
 	"job": "NAME", "name": "NAME", "region": "NAME", "table": "NAME", "interval": "WHAT:NAME", "between": "WHAT:NAME",
-	"ranks": "SET", "log-ranks": "SET", "time": "TIME", "slice": "TIME",
+	"ranks": "SET", "log-ranks": "SET", "time": "TIME", "slice": "TIME", "sample": "TIME", "dump-on-hang": "TIME", "from": "INSTANT", "until": "INSTANT",
+	"scale": "CHANGE", "balance": "CHANGE", "remove": "CHANGE", "no-wait": "CHANGE", "earlier-receive": "CHANGE", "functions": "PATTERN,...", "key": "KEY", "n": "N", "to": "END",
 	"deviation": "BOUND", "classes": "BOUND", "quantum": "SHARE", "threshold": "SHARE", "max-slowdown": "SHARE", "cpu-scale": "FACTOR",
 	"host": "NAME", "listen": "ADDRESS", "base-path": "PATH", "spec": "PROGRAM", "then": "JOB", "loggops": "LETTERS",
 }
@@ -152,7 +153,7 @@ var valueNames = map[string]string{
 // typeNames are what the help calls values of the types of pflag.
 var typeNames = map[string]string{
 	"string": "NAME", "stringArray": "NAME", "stringSlice": "NAME,...", "stringToString": "NAME=VALUE", "duration": "TIME",
-	"int": "N", "uint": "N", "uint32": "N", "uint64": "N", "float64": "X",
+	"int": "N", "int64": "N", "uint": "N", "uint32": "N", "uint64": "N", "float64": "X", "func": "NAME", "count": "",
 }
 
 // named is the value of a flag under a name that tells what to write.
@@ -171,13 +172,13 @@ func nameValues(f *pflag.FlagSet) {
 		if !known {
 			return
 		}
-		if own := valueNames[x.Name]; own != "" && strings.HasPrefix(kind, "string") {
+		if own := valueNames[x.Name]; own != "" && (kind == "func" || strings.HasPrefix(kind, "string")) {
 			name = own
 		}
 		if x.DefValue == "[]" || x.DefValue == "0" || x.DefValue == "0s" {
 			x.DefValue = "" // the text says what happens without the flag
 		}
-		x.Value = named{x.Value, name}
+		x.Value, x.NoOptDefVal = named{x.Value, name}, ""
 	})
 }
 

@@ -29,7 +29,7 @@ func leversVerb(s streams) *cobra.Command {
 		{"balance", "region:NAME or interval:NAME: every process takes the mean of those that run it (repeatable)"},
 		{"remove", "call:NAME or call:NAME@CALLER: collective operations that nobody calls (repeatable)"},
 		{"no-wait", "call:NAME or call:NAME@CALLER: what these MPI calls wait for comes in time (repeatable)"},
-		{"earlier-receive", "call:NAME or call:NAME@CALLER: what these calls send is received by who posted the receive before, in its next MPI call (repeatable)"},
+		{"earlier-receive", "call:NAME or call:NAME@CALLER: receives of what these calls send are posted before, and end in the next MPI call of the receiver (repeatable)"},
 	}
 	texts := map[string]*[]string{}
 	for _, x := range asked {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ func TestManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := everyVerb(commands(streams{}))
+	goType := regexp.MustCompile(`(?m)^\.B .*\\-\\-\S+ [a-z0-9]+$`) // where a value needs a name that tells what to write
 	if len(all) < 27 {
 		t.Fatalf("%d verbs and parts", len(all))
 	}
@@ -30,6 +32,9 @@ func TestManual(t *testing.T) {
 		}
 		if verb, _, _ := strings.Cut(nameOf(c), " "); !strings.Contains(string(overview), ".B "+verb) || c.Example == "" {
 			t.Errorf("%s: not in the overview, or without examples", nameOf(c))
+		}
+		if bare := goType.Find(page); bare != nil {
+			t.Errorf("%s: %s", nameOf(c), bare)
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && !strings.Contains(string(page), roff("--"+f.Name)) {

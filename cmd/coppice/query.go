@@ -27,7 +27,7 @@ func queryVerb(s streams) *cobra.Command {
 	o.define(f)
 	f.StringVar(&q.Type, "type", "call", "rows to look at: call, p2p, coll, channel, chan, timebin, comp, diag, ... (coppice info lists them)")
 	f.Int64Var(&q.Process, "rank", 0, "process, by its rank in MPI_COMM_WORLD")
-	f.Int64Var(&q.Thread, "thread", 0, "location of the process")
+	f.Int64Var(&q.Thread, "thread", 0, "thread of the process, from 0")
 	f.Uint64Var(&location, "location", 0, "location by its id in the trace, instead of --rank and --thread")
 	f.BoolVar(&q.Whole, "whole", false, "rows about the whole run, instead of a location's")
 	f.StringVar(&q.Time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS; visible, stats, bins, window, interval and timeline: A..B")

@@ -61,18 +61,18 @@ func recordVerb(s streams) *cobra.Command {
 		o.Threads = text
 		return nil
 	})
-	f.StringVar(&o.Part.Ranks, "ranks", "", "record these world ranks alone, such as 0-15,20")
+	f.StringVar(&o.Part.Ranks, "ranks", "", "record only these world ranks, such as 0-15,20")
 	f.StringVar(&o.Part.From, "from", "", "record from then on: a time since MPI_Init, as 12s, NAME:N, when the region NAME begins for the N-th time, or 'MPI_Pcontrol(LEVEL):N'")
 	f.StringVar(&o.Part.Until, "until", "", "record until then: as --from, but NAME:N is when the region ends for the N-th time")
-	f.Var(&keep, "keep-last", "keep the latest events of each process alone, so much of them, such as 200M; not with --max-bytes")
+	f.Var(&keep, "keep-last", "keep only the latest events of each process, this much, such as 200M; not with --max-bytes")
 	f.StringVar(&o.Part.Functions, "functions", "", "of instrumented functions, those whose names match, such as 'solve*,halo'; with ! those that do not, as '!*_inner'")
-	f.Func("dump-on-hang", "where no MPI call returned for so long, such as 60s, on a process that is in one, write the recording so far to hang-1 and so on in the folder; the program goes on", func(text string) (err error) {
+	f.Func("dump-on-hang", "when a process is in one MPI call for this long, such as 60s, write the recording so far to hang-1 and so on in the folder; the program goes on", func(text string) (err error) {
 		if o.Part.Hang, err = time.ParseDuration(text); err == nil && o.Part.Hang < time.Second {
 			err = errors.New("it is 1s or more")
 		}
 		return err
 	})
-	f.StringVar(&finish, "finish", "", "make the archive of a recording in this folder whose launcher was killed")
+	f.StringVar(&finish, "finish", "", "make the archive of a recording in this folder that was left when coppice record was killed")
 	f.SetInterspersed(false)
 	return s.does(c, func(operands []string, s streams) error {
 		o.Bytes, o.Log.Bytes, o.Part.Keep = int64(bytes), int64(logBytes), int64(keep)
@@ -86,7 +86,7 @@ func recordVerb(s streams) *cobra.Command {
 // sites is the value of --call-sites: a number of frames, 0 as off.
 type sites int
 
-func (n *sites) Type() string { return "depth" }
+func (n *sites) Type() string { return "N" }
 
 func (n *sites) String() string {
 	if *n == 0 {
