@@ -190,7 +190,11 @@ func (p *page) write() error {
 	language := map[string]string{"c": "c", "f90": "fortran"}[r.suffix]
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n<!-- written by scripts/guide -->\n%s\n\n![Timeline of %s](%s.svg)\n\n", p.title, p.what, source, p.program)
-	fmt.Fprintf(&b, "[%s](../../%s/%s), %s processes: %s.\n\n```%s\n%s\n```\n\n", source, planted, source, r.processes, r.says, language, code)
+	processes := "processes"
+	if r.processes == "1" {
+		processes = "process"
+	}
+	fmt.Fprintf(&b, "[%s](../../%s/%s), %s %s: %s.\n\n```%s\n%s\n```\n\n", source, planted, source, r.processes, processes, r.says, language, code)
 	fmt.Fprintf(&b, "coppice says:\n\n> %s\n\n", brief(r.finding.Text))
 	if r.compare {
 		fmt.Fprintf(&b, "The program's own clock: %.3f s.\n\n", r.clock.Seconds)
