@@ -78,6 +78,9 @@ func conclude(err error, s streams) int {
 	if agreed := (*mpi.AgreedError)(nil); errors.As(err, &agreed) && !mpi.Launched() {
 		text = strings.Replace(text, agreed.Error(), agreed.Text, 1) // ranks of one process are nothing to a user
 	}
+	if of := (*mpi.RankError)(nil); errors.As(err, &of) && !mpi.Launched() {
+		text = strings.Replace(text, of.Error(), of.Err.Error(), 1)
+	}
 	text = packages.ReplaceAllString(text, "$1")
 	if !strings.HasSuffix(text, "?") {
 		text = strings.TrimSuffix(text, ".") + "."

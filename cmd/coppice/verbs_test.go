@@ -278,6 +278,7 @@ func TestExitCodes(t *testing.T) {
 		{"analysis of a folder", 3, []string{"analyze", paraver, "-o", missing}, "It holds a Paraver trace: give " + paraver + "/a.prv.gz."},
 		{"prediction of an archive", 3, []string{"predict", anchor, "--platform", platform}, "coppice: " + anchor + ": not an XTF file. It is a trace"},
 		{"capacity of a platform file", 3, []string{"capacity", "solve", platform}, `schema is "coppice.platform/1"`},
+		{"measuring without ranks", 2, []string{"platform", "measure", "-o", missing}, "coppice: start it on ranks of an MPI library, as in mpirun -n 2 coppice"},
 		{"replay of a folder", 3, []string{"replay", dir, "--", os.Args[0]}, "not a receive log: a folder. Give what coppice record --log-ranks wrote"},
 		{"replay of a result", 3, []string{"replay", run, "--", os.Args[0]}, "not a receive log. Give what coppice record --log-ranks wrote"},
 		{"viewer into a folder", 2, []string{"export", run, "--to", "viewer", "-o", folder}, folder + " is a folder: name a file"},

@@ -42,7 +42,7 @@ const (
 func MeasurePlatform(c mpi.Comm, o MeasureOptions) (*MeasuredPlatform, error) {
 	if err := mpi.Time(c, mpi.Timing{Operation: mpi.ClockRead, Peer: c.Rank(), Lead: true}, make([]int64, 1)); err != nil {
 		if errors.Is(err, mpi.ErrLaunch) {
-			return nil, jobs.Fail(jobs.ExitUsage, fmt.Errorf("the ranks need an MPI library: start them by its launcher, as in mpirun -n 2 coppice platform measure -o P.toml: %w", err))
+			return nil, jobs.Fail(jobs.ExitUsage, errors.New("start it on ranks of an MPI library, as in mpirun -n 2 coppice platform measure -o P.toml"))
 		}
 		return nil, err
 	}
