@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
@@ -88,15 +89,11 @@ func readSynchronised(in *Input, process uint32, l *ccg.Location) (*synchronised
 	if f == nil {
 		return nil, nil
 	}
-	components, err := xtf.ArrayOf[xtf.Comp](f, xtf.Proc(l.P()))
+	at, err := callview.Origin(f, l)
 	if err != nil {
 		return nil, err
 	}
-	first, _, err := xtf.Find[xtf.Comp](components, xtf.NodeKey(0, uint32(xtf.ItemFirst))) // 0 has no row
-	if err != nil {
-		return nil, err
-	}
-	origin := uint64(l.First()) - first.Value // of the times of rows
+	origin := uint64(at)
 	s := &synchronised{of: map[syncCalls]uint32{}, lists: make([][]program.Action, 1)}
 	proc := xtf.Proc(in.processes[process].First)
 	var list []syncAction

@@ -150,6 +150,19 @@ func Location(f Blobs, shared *graph.Shared, p xtf.Proc) (l *ccg.Location, size 
 	return l, len(b), err
 }
 
+// Origin returns the time of tick 0 of the rows of a location with events.
+func Origin(f *xtf.File, l *ccg.Location) (trace.Time, error) {
+	a, err := xtf.ArrayOf[xtf.Comp](f, xtf.Proc(l.P()))
+	if err != nil {
+		return 0, err
+	}
+	c, _, err := xtf.Find[xtf.Comp](a, xtf.NodeKey(0, uint32(xtf.ItemFirst))) // 0 has no row
+	if err == nil && c.Value > uint64(l.First()) {
+		err = fmt.Errorf("first event at tick %d, in the call graph at %d: %w", c.Value, l.First(), xtf.ErrCorrupt)
+	}
+	return l.First() - trace.Time(c.Value), err
+}
+
 // damaged says that rows cannot be read where the graph is damaged.
 func damaged(err error) error {
 	for _, e := range []error{graph.ErrCorrupt, graph.ErrLimit, ccg.ErrRange} {

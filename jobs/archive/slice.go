@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -113,7 +114,7 @@ func (x *export) writeSlice(l *otf2.LocationWriter, loc *ccg.Location) error {
 	if loc.Events() == 0 || x.window.Begin >= x.window.End {
 		return nil
 	}
-	origin, err := x.origin(loc)
+	origin, err := callview.Origin(x.file, loc)
 	if err != nil {
 		return err
 	}
@@ -151,22 +152,6 @@ func later(t trace.Time, ticks uint64) trace.Time {
 		return s
 	}
 	return trace.Undefined64
-}
-
-// origin is the time of tick 0, which the rows count from.
-func (x *export) origin(loc *ccg.Location) (trace.Time, error) {
-	a, err := xtf.ArrayOf[xtf.Comp](x.file, xtf.Proc(loc.P()))
-	if err != nil {
-		return 0, err
-	}
-	c, _, err := xtf.Find[xtf.Comp](a, xtf.NodeKey(0, uint32(xtf.ItemFirst))) // 0 has no row
-	if err != nil {
-		return 0, err
-	}
-	if c.Value > uint64(loc.First()) {
-		return 0, fmt.Errorf("first event at tick %d, in the call graph at %d: %w", c.Value, loc.First(), xtf.ErrCorrupt)
-	}
-	return loc.First() - trace.Time(c.Value), nil
 }
 
 // sliceRequest is a request in progress.
