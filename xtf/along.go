@@ -1,8 +1,7 @@
 package xtf
 
-// Each visits the rows [n1, n2), ascending, until visit returns false. Their pages
-// are decoded once and stay in the cache, unlike those of a Cursor. The row must
-// not be changed.
+// Each calls visit for the rows n1 to n2-1 in ascending order until visit returns false. It decodes each page once and leaves it in the
+// cache, unlike a Cursor. visit must not change the row.
 func (a *Array) Each(n1, n2 uint64, visit func(n uint64, row []byte) bool) error {
 	n2 = min(n2, a.desc.rows)
 	var cost tally
@@ -23,19 +22,16 @@ func (a *Array) Each(n1, n2 uint64, visit func(n uint64, row []byte) bool) error
 	return nil
 }
 
-// SumSeries is the sums of an array at rising instants: at T[i] they are
-// Sums[i*K : (i+1)*K].
+// SumSeries has the sums of an array at ascending instants. The sums at T[i] are Sums[i*K : (i+1)*K].
 type SumSeries struct {
 	K    int
 	T    []uint64
 	Sums []uint64
 }
 
-// Along returns the sums at the first keys of at most most+1 pages, evenly
-// spaced among those around t1 to t2; the first instant is at or before t1 where
-// there are rows before it, the last at or after t2 where there are rows after
-// it. Between two instants a sum only grows. Cost: two descents, index and aux
-// pages of level 1; none of the rows.
+// Along returns the sums at the first keys of at most most+1 pages, which are evenly spaced among the pages from t1 to t2. The first
+// instant is at or before t1 if there are rows before t1, and the last is at or after t2 if there are rows after t2. Between two instants a
+// sum only grows. Cost: two descents, and the index and aux pages of level 1; no rows are read.
 func (x Sums) Along(t1, t2 uint64, most int) (*SumSeries, error) {
 	a := x.a
 	s := &SumSeries{K: len(a.desc.totals)}

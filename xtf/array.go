@@ -6,17 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// Pos is where a row is.
+// Pos is the position of a row.
 type Pos struct {
 	Page uint64 // ordinal of the data page
 	Slot int
 	N    uint64
 }
 
-// Mode says which row a search wants.
+// Mode says which row a search returns.
 type Mode uint8
 
-// Search modes. lo is the first row with key >= k, hi the first with key > k.
+// Search modes. lo is the first row with a key >= k, and hi is the first row with a key > k.
 const (
 	First Mode = iota // lo, if its key is k
 	Last              // hi-1, if its key is k
@@ -26,7 +26,7 @@ const (
 	LT                // lo-1
 )
 
-// Side says where a step left the array.
+// Side says at which end a step left the array.
 type Side int8
 
 // Sides.
@@ -36,24 +36,23 @@ const (
 	After  Side = 1
 )
 
-// Array is a handle of one array (type, P).
+// Array is a handle of the array of one type and one location.
 type Array struct{ pages }
 
-// pages are the pages of an array: they are found, read, verified and decoded.
+// pages finds, reads, verifies and decodes the pages of an array.
 type pages struct {
 	f    *File
 	proc Proc
 	typ  *Type
 	desc *descriptor
-	base int64 // file offset that level starts count from
+	base int64 // file offset to which the level starts are relative
 	seed uint32
-	cost *Stats // Counted: added to without locks
+	cost *Stats // if set, counts the cost too; not safe for concurrent use
 
-	slots *atomic.Pointer[slots] // of the region head, shared by its handles
+	slots *atomic.Pointer[slots] // belongs to the region head and is shared by all handles
 }
 
-// Counted returns the array with its cost also added to st; the result belongs
-// to one goroutine.
+// Counted returns a handle of the same array that also adds its cost to st. The handle must be used by one goroutine only.
 func (a *Array) Counted(st *Stats) *Array {
 	c := *a
 	c.cost = st
@@ -66,21 +65,21 @@ func (a *Array) Type() *Type { return a.typ }
 // Proc is the array's location.
 func (a *Array) Proc() Proc { return a.proc }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (a *Array) Len() uint64 { return a.desc.rows }
 
-// Bounds returns the first and last key; ok is false without rows.
+// Bounds returns the first and the last key. ok is false if there are no rows.
 func (a *Array) Bounds() (first, last uint64, ok bool) {
 	return a.desc.first, a.desc.last, a.desc.rows > 0
 }
 
-// Height is the number of levels, the data pages included.
+// Height returns the number of levels, with the data pages.
 func (a *Array) Height() int { return len(a.desc.levels) }
 
-// StoredBytes is what the array takes in the file.
+// StoredBytes returns the number of bytes of the array in the file.
 func (a *Array) StoredBytes() uint64 { return a.desc.bytes }
 
-// where wraps an error with the place it belongs to; the file remembers damage.
+// where adds the page to an error. If the error is ErrCorrupt, the file remembers it (File.Damage).
 func (a *pages) where(err error, what string, ord uint64) error {
 	return a.f.errorf(a.proc, "xtf: proc %d array %s %s %d: %w", a.proc, a.typ.Name, what, ord, err)
 }
@@ -90,7 +89,7 @@ func (a *Array) pos(n uint64) Pos {
 	return Pos{n / z, int(n % z), n}
 }
 
-// Search finds a row by key. For arrays without an order it finds nothing.
+// Search finds a row by its key. ok is false if there is none, or if the rows have no order.
 func (a *Array) Search(key uint64, m Mode) (Pos, bool, error) {
 	if a.desc.rows == 0 || a.typ.Role == RoleNone {
 		return Pos{}, false, nil
@@ -119,7 +118,7 @@ func (a *Array) Search(key uint64, m Mode) (Pos, bool, error) {
 	return a.pos(n), true, nil
 }
 
-// SearchN finds a row by number.
+// SearchN returns the position of row n.
 func (a *Array) SearchN(n uint64) (Pos, bool) {
 	if n >= a.desc.rows {
 		return Pos{}, false
@@ -127,22 +126,22 @@ func (a *Array) SearchN(n uint64) (Pos, bool) {
 	return a.pos(n), true
 }
 
-// Rank is lo(key): the number of rows before the first with key >= key.
+// Rank returns lo(key), the number of rows before the first with a key >= key.
 func (a *Array) Rank(key uint64) (uint64, error) {
 	n, _, err := a.bound(key, false)
 	return n, err
 }
 
-// RankAfter is hi(key): the number of rows with keys up to and including key.
+// RankAfter returns hi(key), the number of rows with keys <= key.
 func (a *Array) RankAfter(key uint64) (uint64, error) {
 	n, _, err := a.bound(key, true)
 	return n, err
 }
 
-// Size counts the rows with k1 <= key < k2, in two descents whatever the length.
+// Size returns the number of rows with k1 <= key < k2. It costs two descents, however many there are.
 func (a *Array) Size(k1, k2 uint64) (uint64, error) { return a.size(k1, k2, false) }
 
-// SizeClosed counts the rows with k1 <= key <= k2.
+// SizeClosed returns the number of rows with k1 <= key <= k2.
 func (a *Array) SizeClosed(k1, k2 uint64) (uint64, error) { return a.size(k1, k2, true) }
 
 func (a *Array) size(k1, k2 uint64, closed bool) (uint64, error) {
@@ -160,7 +159,7 @@ func (a *Array) size(k1, k2 uint64, closed bool) (uint64, error) {
 	return hi - lo, nil
 }
 
-// SizeN counts the rows with n1 <= N < n2.
+// SizeN returns the number of rows with n1 <= N < n2.
 func (a *Array) SizeN(n1, n2 uint64) uint64 {
 	n1, n2 = min(n1, a.desc.rows), min(n2, a.desc.rows)
 	if n2 < n1 {
@@ -169,7 +168,8 @@ func (a *Array) SizeN(n1, n2 uint64) uint64 {
 	return n2 - n1
 }
 
-// NextN steps from row n. Outside 0..Len-1 it returns the side.
+// NextN returns the row that is step rows after row n (before it, if step is negative). If there is none, it returns the side on which the
+// step left the array.
 func (a *Array) NextN(n uint64, step int64) (Pos, Side) {
 	rows := a.desc.rows
 	switch {
@@ -187,10 +187,9 @@ func (a *Array) NextN(n uint64, step int64) (Pos, Side) {
 	return a.pos(n - back), Inside
 }
 
-// Next steps from the first row with this key or, where no row has it, from the
-// gap it would be in: step 1 is then the row after the gap, -1 the one before
-// it, and 0 finds nothing. ok says whether a row was found; if not, side says
-// where the step ended (Inside for step 0 in a gap).
+// Next returns the row that is step rows after the first row with this key. If no row has the key, it steps from the gap where the key
+// would be: step 1 gives the row after the gap, -1 the row before it, and 0 gives none. ok is false if there is no such row; side then says
+// on which side the step ended (Inside for step 0 in a gap).
 func (a *Array) Next(key uint64, step int64) (pos Pos, side Side, ok bool, err error) {
 	if a.desc.rows == 0 || a.typ.Role == RoleNone {
 		return Pos{}, After, false, nil
@@ -218,14 +217,12 @@ func (a *Array) Next(key uint64, step int64) (pos Pos, side Side, ok bool, err e
 	return pos, side, side == Inside, nil
 }
 
-// around holds the keys on both sides of a bound: of row n-1 and of row n.
+// around has the keys of the rows n-1 and n, if n is a bound.
 type around struct{ before, next uint64 }
 
-// bound descends to lo(key), or hi(key) with upper. Next to the number it returns
-// the keys around it. Every page visited has a first key below the bound, since
-// keys outside (first, last] need no page; so slot 0 is never the answer there,
-// and where the answer is slot 0 of the following page its key is the right
-// separator that the descent carried.
+// bound descends to lo(key), or with upper to hi(key), and returns the row number and the keys around it. It reads no page for a key
+// outside (first, last]. So each page that it visits has a first key below the bound, and slot 0 is never the answer there. If the answer
+// is slot 0 of the next page, its key is the right separator that the descent has carried.
 func (a *Array) bound(key uint64, upper bool) (uint64, around, error) {
 	d := a.desc
 	if d.rows == 0 || a.typ.Role == RoleNone {
@@ -287,11 +284,11 @@ func (a *Array) descend(key uint64, upper bool, t *tally) (uint64, around, error
 	return l.ord*uint64(a.typ.PageRows) + uint64(slot), at, nil
 }
 
-// leaf is a data page as the index describes it.
+// leaf is a data page, as the index describes it.
 type leaf struct {
 	ord    uint64
 	parent *page // of level 1, nil if the page has no index above it
-	entry  int   // in parent
+	entry  int   // index in parent
 	sep    uint64
 }
 
@@ -321,7 +318,7 @@ func (a *pages) leaf(key uint64, upper bool, t *tally) (l leaf, err error) {
 	return l, nil
 }
 
-// first is the first key of the page.
+// first returns the first key of the page.
 func (l *leaf) first(a *Array) uint64 {
 	if l.parent == nil {
 		return a.desc.first
@@ -385,8 +382,7 @@ func (a *pages) slotOf(pg *page, n int, key uint64, upper bool, t *tally) int {
 	return hi
 }
 
-// key returns the key of a slot of a page of a type; pages of whole rows in a frame are decoded when
-// they are loaded.
+// key returns the key of a slot. A page of whole rows in one frame (CodecRows) has been decoded when it was loaded.
 func (p *page) key(of *Type, slot int) uint64 {
 	if slot < 0 {
 		return 0
@@ -398,7 +394,7 @@ func (p *page) key(of *Type, slot int) uint64 {
 	return loadValue(p.plain()[slot*of.RowBytes+c.Offset:], c.Width)
 }
 
-// plain returns the rows of a page that needs no decoding any more.
+// plain returns the rows of a page that is decoded already.
 func (p *page) plain() []byte {
 	if p.codec == CodecRaw {
 		return p.bytes
@@ -413,7 +409,7 @@ func indexChild(b []byte, n, i int) child {
 	}
 }
 
-// checkPage verifies header, checksum and position of a page that was read.
+// checkPage checks the header, the checksum and the position of a page that was read.
 func (a *pages) checkPage(b []byte, want header, size int) (header, error) {
 	var h header
 	if err := h.parse(b); err != nil {

@@ -9,7 +9,7 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Sink keeps encoded pages: append-only storage that can be read back.
+// Sink keeps encoded pages. Bytes are only appended and can be read back.
 type Sink interface {
 	// Append stores b, which the caller reuses, and returns the offset of its
 	// first byte.
@@ -17,28 +17,26 @@ type Sink interface {
 	io.ReaderAt
 }
 
-// openPage is a page that still takes rows or has rows without their late fields.
+// openPage is a page that still takes rows, or that has open rows.
 type openPage struct {
 	ordinal uint64
 	count   int
 	open    int      // rows not closed
-	bitmap  []uint64 // which rows those are, nil while there never were any
-	rows    []byte   // Z*R bytes, nil while they lie in the scratch space
-	off     int64    // where they lie there
+	bitmap  []uint64 // the open rows; nil while there have been none
+	rows    []byte   // Z*R bytes; nil if they are in the scratch space
+	off     int64    // offset in the scratch space
 
-	event uint64   // of a view: number of the event with which the first row begins
-	whole bool     // it cannot be a view
-	late  []uint64 // which rows were closed after its events, nil for none
+	event uint64   // for a view: number of the event with which the first row begins
+	whole bool     // must not become a view
+	late  []uint64 // rows that were closed after the events of the page; nil if there are none
 }
 
-// ArrayBuilder makes one array. Rows are filled in place; a page is encoded when
-// it is full and its last row is closed, in any order. An error (of the sink, or
-// rows out of order) sticks: building goes on without effect, Finish returns it.
+// ArrayBuilder builds one array. The caller fills rows in place. A page is encoded when it is full and its last open row is closed, so
+// pages are encoded in any order. After an error (of the sink, or of rows out of order) all calls have no effect, and Finish returns the
+// error.
 //
-// Memory: (pinned + 1) * Z * R bytes, where pinned <= open rows counts full pages
-// with an open row, and for each page 32 bytes and 16 for each sum of the type.
-// SpillPinned bounds the pages that are held; a page beyond that costs its bitmap
-// of open rows, Z/8 bytes.
+// Memory: (pinned + 1) * Z * R bytes, where pinned is the number of full pages with an open row, at most the number of open rows; and for
+// each page 32 bytes and 16 for each sum of the type. SpillPinned limits the pages in memory. A page beyond the limit takes Z/8 bytes.
 type ArrayBuilder struct {
 	enc  *Encoder
 	sink Sink
@@ -51,21 +49,20 @@ type ArrayBuilder struct {
 	n      uint64 // rows before the current page
 	next   uint64 // number of the next row
 	cur    *openPage
-	pinned []*openPage // ascending ordinal; the first ones may lie in the scratch space
+	pinned []*openPage // ascending ordinal; the first spill.count are in the scratch space
 	spill  spill
 	free   []*openPage
 	lastT  uint64 // last key of the page before the current one
 	sums   *sumBuilder
 	err    error
-	peak   int // most pages held at once
+	peak   int // greatest number of pages in memory
 	held   int
-	viewer *viewer // of a builder that makes views, else nil
+	viewer *viewer // makes views; nil if pages are not to be views
 
-	follower *follower // of a builder that makes following pages, else nil
+	follower *follower // makes following pages; nil if pages are not to follow
 }
 
-// NewArrayBuilder returns a builder of the array (t, p) that stores its pages in
-// sink. enc may be shared with other builders of the same goroutine.
+// NewArrayBuilder returns a builder for the array of type t and location p. Its pages go to sink. Builders of one goroutine may share enc.
 func NewArrayBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
 	b := &ArrayBuilder{
 		enc: enc, sink: sink, typ: t, end: t.PageRows * t.RowBytes, sums: newSumBuilder(t),
@@ -78,7 +75,7 @@ func NewArrayBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
 	return b
 }
 
-// Append adds a complete row: fill all of it before the next call on b.
+// Append adds a complete row. The caller must fill all of it before the next call on b.
 func (b *ArrayBuilder) Append() (row []byte, n uint64) {
 	if b.used == b.end {
 		b.turn()
@@ -90,18 +87,18 @@ func (b *ArrayBuilder) Append() (row []byte, n uint64) {
 	return b.rows[at:b.used:b.used], n
 }
 
-// Open adds a row that stays open: its key must be filled before the next Append
-// or Open, the rest until Close(n).
+// Open adds a row that stays open until Close(n). The caller must fill its key before the next Append or Open, and the other columns before
+// Close(n).
 func (b *ArrayBuilder) Open() (row []byte, n uint64) {
 	row, n = b.Append()
 	b.Hold()
 	return row, n
 }
 
-// Hold makes the newest row an open one.
+// Hold opens the newest row, so that it must be closed.
 func (b *ArrayBuilder) Hold() { b.cur.markOpen(int(b.next-1-b.n), b.typ.PageRows) }
 
-// Row returns the bytes of row n, which must be open, valid until the next call on b.
+// Row returns the bytes of row n, which must be open. They are valid until the next call on b.
 func (b *ArrayBuilder) Row(n uint64) []byte {
 	r := b.typ.RowBytes
 	if n >= b.n {
@@ -115,32 +112,32 @@ func (b *ArrayBuilder) Row(n uint64) []byte {
 	return pg.rows[slot*r : (slot+1)*r : (slot+1)*r]
 }
 
-// LeaveTimes makes pages of calls views where they can be: times are left to the call graph, which must be exact. At, Whole and
-// CloseLate then say how the rows follow from events. Call it before the first row, of a builder of packed CALL rows.
+// LeaveTimes lets pages of calls become views where possible: their times are left to the call graph, which must be exact. The caller must
+// then use At, Whole and CloseLate to say how the rows follow from events. Call it before the first row, on a builder of packed CALL rows.
 func (b *ArrayBuilder) LeaveTimes() { b.viewer = newViewer(b.typ) }
 
-// At says with which event of its location the newest row begins.
+// At sets the number of the event with which the newest row begins.
 func (b *ArrayBuilder) At(event uint64) {
 	if b.used == b.typ.RowBytes {
 		b.cur.event = event
 	}
 }
 
-// Whole says that an event after the begin of the newest row, and not after that of the next one, does to calls what is not known
-// from it and those of its page alone: the page has all columns.
+// Whole says that the events between the begin of the newest row and that of the next one change calls in a way that cannot be derived from
+// the events and the rows of the page. So the page keeps all columns.
 func (b *ArrayBuilder) Whole() {
 	if b.next > 0 {
 		b.cur.whole = true
 	}
 }
 
-// Close ends an open row. It panics if row n is not open.
+// Close closes an open row. It panics if row n is not open.
 func (b *ArrayBuilder) Close(n uint64) {
 	z := uint64(b.typ.PageRows)
 	b.close(n, b.next > (n/z+1)*z) // whether the newest row is on a later page
 }
 
-// CloseLate ends an open row whose end is not an event.
+// CloseLate closes an open row whose end is not an event.
 func (b *ArrayBuilder) CloseLate(n uint64) { b.close(n, true) }
 
 func (b *ArrayBuilder) close(n uint64, late bool) {
@@ -161,7 +158,7 @@ func (b *ArrayBuilder) close(n uint64, late bool) {
 	}
 }
 
-// unpin encodes a full page whose last row was closed.
+// unpin encodes a full page after its last open row was closed.
 func (b *ArrayBuilder) unpin(pg *openPage) {
 	if pg.rows == nil {
 		b.load(pg)
@@ -172,14 +169,14 @@ func (b *ArrayBuilder) unpin(pg *openPage) {
 	b.recycle(pg)
 }
 
-// Len is the number of rows so far.
+// Len returns the number of rows added.
 func (b *ArrayBuilder) Len() uint64 { return b.next }
 
-// Err returns the first error so far.
+// Err returns the first error.
 func (b *ArrayBuilder) Err() error { return b.err }
 
-// Finish encodes what is left and returns the array's page table. The builder
-// must not be used afterwards.
+// Finish encodes the remaining rows and returns the page table of the array. The builder must not be used after it. The error is
+// ErrOpenRows if rows are open.
 func (b *ArrayBuilder) Finish() (*ArraySummary, error) {
 	if b.err == nil && (len(b.pinned) > 0 || b.cur.open > 0) {
 		return nil, fmt.Errorf("xtf: proc %d array %s: %w: first is row %d",
@@ -201,7 +198,7 @@ func (b *ArrayBuilder) Finish() (*ArraySummary, error) {
 	return b.sum, nil
 }
 
-// release leaves the pages of a finished array to the next builder.
+// release gives the pages of a finished array back to the encoder, for the next builder.
 func (b *ArrayBuilder) release() {
 	for _, pg := range append(b.free, b.cur) {
 		b.enc.keep(pg.rows)
@@ -212,7 +209,7 @@ func (b *ArrayBuilder) release() {
 	b.free, b.cur, b.rows, b.held, b.follower = nil, nil, nil, 0, nil
 }
 
-// turn closes the full current page for new rows and begins the next one.
+// turn ends the full current page and begins the next one.
 func (b *ArrayBuilder) turn() {
 	b.seal()
 	if b.cur.open > 0 {
@@ -225,7 +222,7 @@ func (b *ArrayBuilder) turn() {
 	b.newPage(uint64(len(b.sum.pages)))
 }
 
-// seal enters the current page into the page table: its keys are final.
+// seal adds the current page to the page table. Its keys are final.
 func (b *ArrayBuilder) seal() {
 	pg := b.cur
 	pg.count = b.used / b.typ.RowBytes
@@ -243,7 +240,7 @@ func (b *ArrayBuilder) seal() {
 	b.used = 0
 }
 
-// encode stores a sealed page without open rows.
+// encode stores a sealed page without open rows in the sink.
 func (b *ArrayBuilder) encode(pg *openPage) {
 	t := b.typ
 	rows := pg.rows[:pg.count*t.RowBytes]
@@ -278,7 +275,7 @@ func (b *ArrayBuilder) encode(pg *openPage) {
 	b.sums.page(pg.ordinal, rows, b.sum.pages)
 }
 
-// orderError records the smallest row number that runs backwards.
+// orderError keeps the smallest number of a row whose key is below that of the row before.
 func (b *ArrayBuilder) orderError(n uint64) {
 	if b.err == nil || (b.sum.badRow > n && b.sum.ordered) {
 		b.err = fmt.Errorf("%w: row %d is before its predecessor", ErrOrder, n)
@@ -304,7 +301,7 @@ func (b *ArrayBuilder) blankPage() *openPage {
 	return &openPage{rows: b.enc.page(b.end)}
 }
 
-// recycle keeps a few page buffers for reuse and drops the rest.
+// recycle keeps a few pages for reuse, and gives the memory of the others back to the encoder.
 func (b *ArrayBuilder) recycle(pg *openPage) {
 	if len(b.free) < b.spill.spares() {
 		b.free = append(b.free, pg)
@@ -360,7 +357,7 @@ func (b *ArrayBuilder) firstOpen() uint64 {
 	return Never
 }
 
-// unsorted returns the first slot whose key is before its predecessor's, or -1.
+// unsorted returns the first slot with a key below the one before it, or -1.
 func unsorted(keys []uint64) int {
 	for i := 1; i < len(keys); i++ {
 		if keys[i] < keys[i-1] {

@@ -6,38 +6,35 @@ import (
 	"sync/atomic"
 )
 
-// page is a verified page in memory. Its bytes never change; rows are decoded
-// once, on first use.
+// page is a verified page in memory. Its bytes never change. Its rows are decoded at the first use.
 type page struct {
 	header
 	bytes  []byte   // payload
 	keys   keyBlock // packed data pages
 	key0   int64    // offset in the file, 0 outside the cache
-	region *region  // a region head kept in the cache instead of a page
+	region *region  // set if this is a region head, which the cache keeps as a page
 
 	once sync.Mutex
 	rows atomic.Pointer[[]byte] // decoded rows
 
-	used atomic.Bool            // read through its slot since the cache last looked
+	used atomic.Bool            // a lookup has read the page through its slot since evict saw it last
 	kids []atomic.Pointer[page] // slots of the data pages below an index page of level 1
 }
 
-// place is what a page must be, and where it is found again.
+// place describes the page that is expected at an offset.
 type place struct {
 	header                        // identity: kind, level, typ, proc, ordinal
-	vouched bool                  // crc is the checksum that the parent holds
-	slot    *atomic.Pointer[page] // nil for none
+	vouched bool                  // crc is the checksum in the parent
+	slot    *atomic.Pointer[page] // where lookups find the page; nil: nowhere
 }
 
-// fits says whether the page is the one of this place: offsets in a damaged file
-// may lead to another.
+// fits returns whether the page is the one that is expected. In a damaged file an offset may lead to another page.
 func (p *page) fits(w *place) bool {
 	return p.region == nil && p.kind == w.kind && p.level == w.level && p.typ == w.typ && p.proc == w.proc &&
 		p.ordinal == w.ordinal && (!w.vouched || p.crc == w.crc)
 }
 
-// resident returns the page in a slot without any lock, nil if it is not there.
-// Only pages that fit their place get into a slot.
+// resident returns the page in a slot without a lock, or nil. Only pages that fit their place are put into slots.
 func resident(slot *atomic.Pointer[page]) *page {
 	if slot == nil {
 		return nil
@@ -49,7 +46,7 @@ func resident(slot *atomic.Pointer[page]) *page {
 	return p
 }
 
-// cacheEntry is a page in the cache or on its way there.
+// cacheEntry is a page in the cache, or one that is being loaded.
 type cacheEntry struct {
 	key   int64 // offset in the file
 	page  *page
@@ -58,17 +55,17 @@ type cacheEntry struct {
 	ready chan struct{} // closed when page or err is set
 	cost  int64
 	index bool
-	at    *list.Element // in its list
+	at    *list.Element // in the list of its kind
 }
 
-// lru is a list of entries, most recently used first.
+// lru is a list of entries. The most recently used one is first.
 type lru struct {
 	list.List
 	cost int64
 }
 
-// cacheShard holds part of the keys. Index pages and region heads have their own
-// list with half the budget, so that a scan of data pages cannot evict them.
+// cacheShard has a part of the cache's pages. Index pages and region heads are in a list of their own with half of the budget, so that a
+// scan of data pages cannot evict them.
 type cacheShard struct {
 	mu     sync.Mutex
 	items  map[int64]*cacheEntry
@@ -77,20 +74,19 @@ type cacheShard struct {
 	budget int64
 }
 
-// cache is a sharded LRU of verified pages with a budget in bytes and one load
-// at a time for each page. A page that was found once also is in the slot of
-// its place, where lookups find it without the lock of the shard; such a read
-// leaves a mark, and a marked page is passed over once when room is made.
+// cache is a sharded LRU of verified pages with a budget in bytes. A page is loaded once at a time. A page in the cache is also in the slot
+// of its place, where lookups find it without the lock of the shard. Such a lookup marks the page, and evict passes over a marked page
+// once.
 type cache struct {
 	shards []cacheShard
 }
 
 const (
 	defaultCache = 64 << 20
-	entryCost    = 256 // bytes of bookkeeping counted for each page
+	entryCost    = 256 // bytes of bookkeeping for each page
 )
 
-// CacheBytes is the budget of the file's page cache.
+// CacheBytes returns the budget of the file's page cache.
 func (f *File) CacheBytes() int64 { return int64(len(f.cache.shards)) * f.cache.shards[0].budget }
 
 func newCache(budget int64) *cache {
@@ -115,9 +111,8 @@ func (c *cache) shard(key int64) *cacheShard {
 	return &c.shards[h&uint64(len(c.shards)-1)]
 }
 
-// get returns the page at key, loading it with load if it is not there. hit says
-// that no read was needed by this call. The page may be one that does not fit
-// its place.
+// get returns the page at offset key. If it is not in the cache, it calls load. hit is true if this call has not read it. The page may not
+// fit the place; the caller checks that.
 func (c *cache) get(key int64, at place, load func() (*page, error)) (p *page, hit bool, err error) {
 	s := c.shard(key)
 	s.mu.Lock()
@@ -139,7 +134,7 @@ func (c *cache) get(key int64, at place, load func() (*page, error)) (p *page, h
 	return c.fill(s, e, &at, load)
 }
 
-// stand puts the page into the slot of a place that it fits. The lock is held.
+// stand puts the page into the slot of a place that it fits. The caller holds the lock.
 func (e *cacheEntry) stand(at *place) {
 	if at.slot == nil || e.slot == at.slot || !e.page.fits(at) {
 		return
@@ -149,7 +144,7 @@ func (e *cacheEntry) stand(at *place) {
 	e.slot.Store(e.page)
 }
 
-// leave empties the entry's slot. The lock is held.
+// leave empties the slot of the entry. The caller holds the lock.
 func (e *cacheEntry) leave() {
 	if e.slot != nil {
 		e.slot.Store(nil)
@@ -157,8 +152,7 @@ func (e *cacheEntry) leave() {
 	}
 }
 
-// fill loads an entry that is already in the map; a failed or panicking load
-// leaves no trace.
+// fill loads an entry that is in the map already. If load fails or panics, the entry is removed.
 func (c *cache) fill(s *cacheShard, e *cacheEntry, at *place, load func() (*page, error)) (*page, bool, error) {
 	done := false
 	defer func() {
@@ -203,10 +197,10 @@ func (s *cacheShard) insert(e *cacheEntry) {
 	s.evict(e)
 }
 
-// evict makes room, never dropping keep. Each list may use what the other
-// leaves, and always half of the budget.
+// evict removes pages until the budget is kept, but never keep. Each of the two lists may use what the other leaves, and always half of the
+// budget.
 func (s *cacheShard) evict(keep *cacheEntry) {
-	spared := 0 // marked pages: each once, though readers may mark them again
+	spared := 0 // marked pages that were passed over; bounded, since readers may mark them again
 	for s.data.cost+s.index.cost > s.budget {
 		l := &s.data
 		if s.data.cost <= s.budget/2 && s.index.cost > s.budget/2 {
@@ -229,7 +223,7 @@ func (s *cacheShard) evict(keep *cacheEntry) {
 	}
 }
 
-// grow adds bytes to the cost of a page that was decoded.
+// grow adds n bytes to the cost of a page that was decoded.
 func (c *cache) grow(key int64, p *page, n int64) {
 	s := c.shard(key)
 	s.mu.Lock()

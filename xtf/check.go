@@ -7,11 +7,11 @@ import (
 	"io"
 )
 
-// Problem is one finding of Check.
+// Problem is a finding of Check.
 type Problem struct {
-	P     Proc   // location, WholeRun also for parts of the file as a whole
+	P     Proc   // location; WholeRun also for parts of the file outside regions
 	Type  TypeID // 0 outside arrays
-	First uint64 // rows that cannot be read because of it: [First, First+Rows)
+	First uint64 // the rows from First to First+Rows-1 cannot be read because of it
 	Rows  uint64
 	Err   error
 }
@@ -23,20 +23,20 @@ func (p Problem) String() string {
 	return p.Err.Error()
 }
 
-// CheckResult says what is sound in a file and what is not.
+// CheckResult says which parts of a file are intact.
 type CheckResult struct {
 	Problems []Problem // the first MaxProblems
-	Found    uint64    // all of them
+	Found    uint64    // number of all problems
 	Regions  uint64    // regions whose head can be read
-	Lost     uint64    // regions whose head cannot
+	Lost     uint64    // regions whose head cannot be read
 	Arrays   uint64
-	Pages    uint64 // sound pages of all kinds
+	Pages    uint64 // intact pages of all kinds
 	Rows     uint64 // rows that can be read
 	LostRows uint64
-	Bytes    uint64 // of sound pages and sections
+	Bytes    uint64 // in intact pages and sections
 }
 
-// MaxProblems bounds the list of a CheckResult.
+// MaxProblems limits CheckResult.Problems.
 const MaxProblems = 1000
 
 func (c *CheckResult) add(p Problem) {
@@ -47,10 +47,9 @@ func (c *CheckResult) add(p Problem) {
 	}
 }
 
-// Check verifies a file to the last page: checksums, positions, chains, fill,
-// parents, order, sums, region bounds. Damage is in the result; the error is for
-// storage that cannot be read at all. pass hears of bytes that are sound; nil: nobody does. Memory: one region head, a read-ahead
-// buffer, 64 bytes and 16 for each sum for each page of one array.
+// Check verifies the whole file: checksums, positions, links, the fill of pages, parents, order, sums and the bounds of regions. Damage is
+// in the result. The error is for storage that cannot be read. Check calls pass, unless it is nil, with the number of bytes that it has
+// found intact. Memory: one region head, a read-ahead buffer, and for each page of one array 64 bytes and 16 for each sum.
 func Check(f *File, pass func(bytes uint64)) (*CheckResult, error) {
 	c := &checker{f: f, res: &CheckResult{}, pass: pass}
 	for _, s := range f.parts {
@@ -88,7 +87,7 @@ func (c *checker) sound(bytes uint64) {
 	}
 }
 
-// note records err as damage, or as a failure of the storage.
+// note records err as damage, or keeps it in c.io if the storage failed.
 func (c *checker) note(p Problem) {
 	if p.Err == nil {
 		return
@@ -100,7 +99,7 @@ func (c *checker) note(p Problem) {
 	c.res.add(p)
 }
 
-// content verifies a section or blob by reading all of it.
+// content reads a whole section or blob and compares its checksum.
 func (c *checker) content(s SectionInfo, where string) error {
 	sum := crc32.New(castagnoli)
 	n, err := io.Copy(sum, io.NewSectionReader(c.f.r, s.Offset, s.Size))
@@ -114,14 +113,13 @@ func (c *checker) content(s SectionInfo, where string) error {
 	return nil
 }
 
-// region checks one region, which should begin at offset at, and returns where
-// the next one should.
+// region checks the region of p, which should begin at offset at. It returns the offset at which the next one should begin.
 func (c *checker) region(p Proc, at uint64) uint64 {
 	d, err := c.f.Dir(p)
 	if err == nil && d.HeadOff != at {
 		c.note(Problem{P: p, Err: fmt.Errorf("xtf: proc %d: %w", p, corrupt("region begins at %d, expected %d", d.HeadOff, at))})
 	}
-	if err == nil && d.HeadOff < at { // bytes of another region: they are not read again
+	if err == nil && d.HeadOff < at { // it overlaps another region: its bytes are not read again
 		c.res.Lost++
 		return at
 	}
@@ -146,7 +144,7 @@ func (c *checker) region(p Proc, at uint64) uint64 {
 	return at
 }
 
-// row compares a directory row with its region and with the row before.
+// row compares a directory row with its region and with the row before it.
 func (c *checker) row(d *DirRow, reg *region) {
 	first, last := Never, uint64(0)
 	for i := range reg.arrays {
@@ -169,17 +167,17 @@ func (c *checker) row(d *DirRow, reg *region) {
 	c.last = d
 }
 
-// arrayCheck carries what the pages of a level say to the level above.
+// arrayCheck checks an array level by level, from the data pages upwards.
 type arrayCheck struct {
 	*checker
 	a    *Array
-	kids []child  // of the level just read; len 0: unreadable page
-	ends []uint64 // largest End below each of them
+	kids []child  // pages of the level read last; len is 0 for a page that cannot be read
+	ends []uint64 // the greatest End below each of them
 	sums *sumBuilder
 	refs []pageRef     // first keys, for the sums
-	want *ArraySummary // sums recomputed from the rows, nil if that is impossible
+	want *ArraySummary // sums computed from the rows; nil if that is impossible
 
-	untold bool // there are views, and nobody tells their times: nothing is known of their rows
+	untold bool // there are views and no source of their times, so their rows are not known
 }
 
 func (c *checker) array(a *Array) {
@@ -223,7 +221,7 @@ func (k *arrayCheck) data() {
 			err = dec.rows(rows, a.typ, pg.codec, pg.bytes, n, pg.firstN)
 		}
 		if err == nil {
-			err = a.checkAmounts(rows) // no reader takes them
+			err = a.checkAmounts(rows) // readers refuse such rows
 		}
 		if err == nil {
 			err = k.page(pg, off, rows, &st)
@@ -248,7 +246,7 @@ func (k *arrayCheck) data() {
 	}
 }
 
-// dataState is what the page before says about the next one.
+// dataState is what is known from the page before.
 type dataState struct {
 	known bool   // the page before was sound
 	end   int64  // where this page should begin
@@ -256,7 +254,7 @@ type dataState struct {
 	last  uint64 // its last key
 }
 
-// page checks the place, links and rows of a data page whose checksum is right.
+// page checks the position, links and rows of a data page whose checksum is right.
 func (k *arrayCheck) page(pg *page, off int64, rows []byte, st *dataState) error {
 	a, ord := k.a, pg.ordinal
 	size := pageHeader + int64(pg.stored)
@@ -302,7 +300,7 @@ func (k *arrayCheck) page(pg *page, off int64, rows []byte, st *dataState) error
 	return nil
 }
 
-// totals compares the array's totals with its rows, unless pages are lost.
+// totals compares the totals of the array with its rows, unless pages are damaged.
 func (k *arrayCheck) totals() {
 	if k.sums == nil || len(k.refs) != len(k.kids) {
 		return
@@ -316,7 +314,7 @@ func (k *arrayCheck) totals() {
 	}
 }
 
-// prefixSums compares the sums of a level 1 aux page with the rows.
+// prefixSums compares the sums in an aux page of level 1 with the rows.
 func (k *arrayCheck) prefixSums(pg *page) error {
 	if k.want == nil {
 		return nil
@@ -333,7 +331,7 @@ func (k *arrayCheck) prefixSums(pg *page) error {
 	return nil
 }
 
-// parents checks that calls begin after their parents.
+// parents checks that each call has a lower number than the calls that it makes.
 func (k *arrayCheck) parents(rows []byte, n uint64) error {
 	if k.a.typ.ID != TypeCall {
 		return nil
@@ -346,7 +344,7 @@ func (k *arrayCheck) parents(rows []byte, n uint64) error {
 	return nil
 }
 
-// index checks the pages of a level against the pages below.
+// index compares the pages of a level with the pages below them.
 func (k *arrayCheck) index(lv int) {
 	a, l := k.a, k.a.desc.levels[lv]
 	stride := pageStride(a.typ, a.desc.codec, lv, a.f.types.align)
@@ -381,7 +379,7 @@ func (k *arrayCheck) indexPage(pg *page, lv int, ord uint64, stride int64) error
 	return nil
 }
 
-// checkLinks compares the links of page ord of n pages with equal stride.
+// checkLinks checks the links of page ord of n pages at equal distance.
 func (h *header) checkLinks(start uint64, stride int64, ord, n uint64) error {
 	var want header
 	want.chain(start, stride, ord, n)
@@ -391,7 +389,7 @@ func (h *header) checkLinks(start uint64, stride int64, ord, n uint64) error {
 	return nil
 }
 
-// aux checks the largest ends that are next to the index pages of a level.
+// aux checks the greatest ends in the aux pages of a level.
 func (k *arrayCheck) aux(lv int) {
 	a, l := k.a, k.a.desc.levels[lv]
 	if a.typ.End < 0 {
@@ -426,6 +424,6 @@ func (k *arrayCheck) aux(lv int) {
 	k.ends = up
 }
 
-// complete says whether ends of this level are complete: above unreadable pages they
-// are not, and cannot be compared.
+// complete returns whether the greatest ends of this level are known for all pages. Above pages that cannot be read they are not, and so
+// cannot be compared.
 func (k *arrayCheck) complete(lv int) bool { return lv == 1 || k.res.LostRows == 0 && !k.untold }

@@ -12,7 +12,7 @@ var ErrClasses = errors.New("classes that do not fit together")
 
 var errClasses = fmt.Errorf("%w: %w", ErrClasses, ErrCorrupt)
 
-// ClassTable is the classes of processes that a file has.
+// ClassTable has the classes of processes of a file.
 type ClassTable struct {
 	Groups  []Group
 	Classes []ClassRow
@@ -21,11 +21,11 @@ type ClassTable struct {
 	Merges  []Merge    // by group, as they happened
 }
 
-// Classes reads the classes of processes; nil if the file has none. What does not fit together is an error that wraps
-// ErrClasses and ErrCorrupt. Memory: 104 bytes a class, 64 a group, 24 a merge, 16 a process.
+// Classes reads the classes of processes. It returns nil if the file has none. Rows that contradict each other are an error that wraps
+// ErrClasses and ErrCorrupt. Memory, in bytes: 104 for each class, 64 for each group, 24 for each merge, 16 for each process.
 func (f *File) Classes() (*ClassTable, error) {
 	t := &ClassTable{}
-	if f.types.Lookup(TypeGroup) == nil { // written before there were any
+	if f.types.Lookup(TypeGroup) == nil { // the file is older than these types
 		return nil, nil
 	}
 	m := mergeReader{t: t}
@@ -41,7 +41,7 @@ func (f *File) Classes() (*ClassTable, error) {
 	return t, t.check()
 }
 
-// fitting refuses rows that do not fit those before.
+// fitting returns a visitor of rows that fails if add returns false.
 func fitting[T any, P Form[T]](add func(n uint64, x *T) bool) func(n uint64, x *T) error {
 	return func(n uint64, x *T) error {
 		if id, _ := P(x).form(); !add(n, x) {
@@ -71,11 +71,11 @@ func (t *ClassTable) addMember(n uint64, x *Member) bool {
 	return x.Key == n && n < math.MaxUint32 && uint64(x.Class) < uint64(len(t.Classes)) && t.Classes[x.Class].Group == x.Group
 }
 
-// mergeReader reads merges.
+// mergeReader reads and checks the merges of all groups.
 type mergeReader struct {
 	t      *ClassTable
-	n      uint64 // merges of the last group
-	merged []bool // by process: its cluster is part of an earlier one
+	n      uint64 // merges of the last group that were read
+	merged []bool // by process: its cluster was merged into another one
 }
 
 func (r *mergeReader) add(_ uint64, x *Merge) bool {

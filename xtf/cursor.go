@@ -8,17 +8,15 @@ import (
 	"sync"
 )
 
-// readAhead is how much a cursor reads at once, so that a scan is not one system
-// call a page.
+// readAhead is the number of bytes that a cursor reads with one system call.
 const readAhead = 256 << 10
 
-// Cursor iterates over rows next to the page cache:
+// Cursor iterates over rows without the page cache:
 //
 //	for c.Next() { use(c.Row()) }
 //	err := c.Err()
 //
-// It holds one decoded page and a read-ahead buffer, and belongs to one
-// goroutine.
+// It holds one decoded page and a read-ahead buffer. One goroutine may use it.
 type Cursor struct {
 	src  pageSource
 	typ  *Type
@@ -27,33 +25,32 @@ type Cursor struct {
 	rows []byte // decoded page
 	at   int    // byte offset of the current row's end in rows
 	dec  *decoder
-	pool *sync.Pool // where dec goes back to at the end
+	pool *sync.Pool // takes dec back at the end
 	want columnSet
-	into columns // where NextColumns has them decoded to
+	into columns // destination of NextColumns
 	err  error
 }
 
-// columns are columns of a page as values, in place of its rows.
+// columns takes the columns of a page as values, instead of rows.
 type columns struct {
-	offsets []int // nil: to rows
+	offsets []int // nil: decode to rows
 	values  [][]uint64
-	got     bool // the decoder has put them there
+	got     bool // the decoder has filled values
 }
 
-// segmentDecoders are those of cursors over finished arrays.
+// segmentDecoders are the decoders of cursors over finished arrays.
 var segmentDecoders = sync.Pool{New: func() any { return newDecoder() }}
 
-// payload is what a data page of count rows is stored as, and the times that a segment has of a view.
+// payload is the stored form of a data page with count rows. times has the times of a view in a segment.
 type payload struct {
 	b, times []byte
 	codec    Codec
 	count    int
 
-	unfolded bool // b is rows that nobody else keeps
+	unfolded bool // b has plain rows, which the cursor uses without a copy
 }
 
-// pageSource gives the payload of data pages in ascending order; the bytes are
-// valid until the next call.
+// pageSource returns the payloads of data pages in ascending order. The bytes are valid until the next call.
 type pageSource interface {
 	payload(ord uint64) (payload, error)
 	fail(err error, ord uint64) error
@@ -68,8 +65,7 @@ func (a *Array) Rows(n1, n2 uint64) *Cursor {
 	}
 }
 
-// ScanArray iterates over the rows of a finished array that is in no file yet,
-// from row n on. The zero FinishedArray has no rows.
+// ScanArray iterates over the rows of a finished array that is not yet in a file, from row n on. The zero FinishedArray has no rows.
 func ScanArray(tt *TypeTable, a FinishedArray, n uint64) *Cursor {
 	if a.Summary == nil {
 		return &Cursor{}
@@ -82,9 +78,8 @@ func ScanArray(tt *TypeTable, a FinishedArray, n uint64) *Cursor {
 	return c
 }
 
-// Only says that nothing but the key and the columns with these offsets is read of
-// rows that are not decoded yet, which is faster; what the others hold is undefined.
-// It returns c, which may be nil.
+// Only says that the caller reads only the key and the columns at these offsets, which is faster. Columns of rows that are decoded later
+// are undefined otherwise. It returns c, which may be nil.
 func (c *Cursor) Only(offsets ...int) *Cursor {
 	if c != nil && c.typ != nil {
 		c.want = c.typ.columnsAt(offsets)
@@ -92,7 +87,7 @@ func (c *Cursor) Only(offsets ...int) *Cursor {
 	return c
 }
 
-// Next advances to the next row.
+// Next moves to the next row. It returns false at the end or after an error.
 func (c *Cursor) Next() bool {
 	if c.at < len(c.rows) {
 		c.at += c.typ.RowBytes
@@ -107,23 +102,22 @@ func (c *Cursor) Next() bool {
 	return true
 }
 
-// Seek makes row n the next one. A page that is left is decoded again when the
-// cursor comes back. It has no effect after the last row of a file's array.
+// Seek makes row n the next one. The cursor decodes its page again if it has left it. After the last row of an array of a file it has no
+// effect.
 func (c *Cursor) Seek(n uint64) {
 	c.n, c.rows, c.at = min(n, c.end), c.rows[:0], 0
 }
 
-// Row is the current row, valid until the next call of Next or NextPage.
+// Row returns the current row. It is valid until the next call of Next or NextPage.
 func (c *Cursor) Row() []byte { return c.rows[c.at-c.typ.RowBytes : c.at : c.at] }
 
-// N is the number of the current row.
+// N returns the number of the current row.
 func (c *Cursor) N() uint64 { return c.n - 1 }
 
-// Err is the error that ended the iteration, if any.
+// Err returns the error that ended the iteration, or nil.
 func (c *Cursor) Err() error { return c.err }
 
-// NextPage gives the rows up to the end of a page at once; the first is row n.
-// They are valid until the next call.
+// NextPage returns the remaining rows of a page at once. The first of them is row n. They are valid until the next call.
 func (c *Cursor) NextPage() (rows []byte, n uint64, ok bool) {
 	if c.at >= len(c.rows) && !c.load() {
 		return nil, c.n, false
@@ -134,8 +128,8 @@ func (c *Cursor) NextPage() (rows []byte, n uint64, ok bool) {
 	return rows, n, true
 }
 
-// NextColumns puts the columns at these offsets of the rows up to the end of a page into dst, and says with which row they begin. It
-// is not mixed with other ways to read the cursor.
+// NextColumns sets dst to the columns at these offsets, for the remaining rows of a page, and returns the number of the first row. A cursor
+// that is read in this way must not be read in another way.
 func (c *Cursor) NextColumns(dst [][]uint64, offsets []int) (n uint64, ok bool) {
 	c.into = columns{offsets: offsets, values: dst}
 	ok = c.Only(offsets...).load()
@@ -155,7 +149,7 @@ func (c *Cursor) NextColumns(dst [][]uint64, offsets []int) (n uint64, ok bool) 
 	return n, true
 }
 
-// load decodes the page of row n; at is before that row.
+// load decodes the page of row n and sets at to the byte offset of that row.
 func (c *Cursor) load() bool {
 	if c.err != nil || c.n >= c.end {
 		c.release()
@@ -198,15 +192,14 @@ func (c *Cursor) load() bool {
 	return false
 }
 
-// Close gives back what a cursor holds that is not read to its end.
+// Close releases a cursor that was not read to its end.
 func (c *Cursor) Close() {
 	if c.dec != nil {
 		c.release()
 	}
 }
 
-// release gives the decoder back at the end. One of a file's array may be gone then,
-// so the cursor stays there.
+// release gives the decoder back at the end. The array's file may be closed after that, so the cursor stays at its end.
 func (c *Cursor) release() {
 	switch {
 	case c.pool != nil:
@@ -227,15 +220,15 @@ type fileSource struct {
 	a      *Array
 	buf    []byte
 	off    int64  // file offset of buf
-	rising bool   // a page that begins before the end of the last one is refused unread
-	end    int64  // of the last one
+	rising bool   // refuse to read a page that begins before the end of the last one
+	end    int64  // end of the last page
 	next   uint64 // ordinal of the page after it
-	link   uint64 // where that is, from the base, as the last one says
+	link   uint64 // offset of that page from the base, according to the last page
 
-	ahead int64 // how much is read at once
+	ahead int64 // bytes to read at once
 
 	unfolder unfolder
-	rows     []byte // unfolded
+	rows     []byte // of a decoded view or following page
 }
 
 func newFileSource(a *Array) *fileSource {
@@ -252,8 +245,8 @@ func (s *fileSource) payload(ord uint64) (payload, error) {
 	return payload{b: pg.bytes, codec: pg.codec, count: int(pg.count), unfolded: pg.codec != s.a.desc.codec}, nil
 }
 
-// page reads and verifies data page ord, and says where in the file it lies. Its
-// bytes are valid until the next call.
+// page reads and verifies data page ord, and returns it with its offset in the file. Views and following pages are decoded. The bytes are
+// valid until the next call.
 func (s *fileSource) page(ord uint64) (*page, int64, error) {
 	a := s.a
 	pg, off, from, indexed, err := s.stored(ord)
@@ -273,7 +266,7 @@ func (s *fileSource) page(ord uint64) (*page, int64, error) {
 	return pg, off, nil
 }
 
-// stored reads a data page as it is stored, whose checksum is right, and what the index says of it.
+// stored reads data page ord as it is stored, checks its checksum, and returns it with its offset and its index entry.
 func (s *fileSource) stored(ord uint64) (pg *page, off int64, from child, indexed bool, err error) {
 	a := s.a
 	var t tally
@@ -320,7 +313,7 @@ func (s *fileSource) entry(ord uint64, t *tally) (c child, indexed bool, err err
 	return c, false, a.where(err, "index page", ord/span)
 }
 
-// fill makes [off, off+size) part of the buffer.
+// fill reads the bytes from off to off+size into the buffer, if they are not there.
 func (s *fileSource) fill(off, size int64) error {
 	if off >= s.off && off+size <= s.off+int64(len(s.buf)) {
 		return nil
@@ -367,7 +360,8 @@ func (s *segmentSource) payload(ord uint64) (p payload, err error) {
 	return p, nil
 }
 
-// readStored appends the payload of a page in a segment to b, and what is after that of a view: size and CRC of its times, and they.
+// readStored appends to b the payload of a page in a segment, and of a view also what follows: the size and the CRC of the times, and the
+// times.
 func readStored(b []byte, data io.ReaderAt, p pageRef, c Codec) ([]byte, error) {
 	read := func(n int, off int64) error {
 		at := len(b)
@@ -392,28 +386,28 @@ func readStored(b []byte, data io.ReaderAt, p pageRef, c Codec) ([]byte, error) 
 	return b, err
 }
 
-// Form is a row type of version 1 as a struct.
+// Form is a row type of version 1, as a Go struct.
 type Form[T any] interface {
 	*T
 	Load(src []byte)
-	form() (TypeID, func(row *T, src []byte)) // that loads it
+	form() (TypeID, func(row *T, src []byte)) // the type, and the function that loads a row
 }
 
-// Rows are rows of a cursor as values, the one in hand and those after it. The zero value has none.
+// Rows iterates over the rows of a cursor as Go structs. The zero value has no rows.
 type Rows[T any] struct {
 	Cursor *Cursor
-	Row    T    // in hand
-	More   bool // there is one
+	Row    T    // the current row
+	More   bool // Row is valid
 	load   func(row *T, src []byte)
 }
 
-// RowsOf returns the rows of a cursor over rows of type T, none of them in hand yet.
+// RowsOf returns the rows of a cursor over rows of type T. Call Next before Row is used.
 func RowsOf[T any, P Form[T]](c *Cursor) Rows[T] {
 	_, load := P(nil).form()
 	return Rows[T]{Cursor: c, load: load}
 }
 
-// Next takes the next row in hand, if there is one.
+// Next loads the next row. It returns false if there is none.
 func (r *Rows[T]) Next() bool {
 	if r.More = r.Cursor != nil && r.Cursor.Next(); r.More {
 		r.load(&r.Row, r.Cursor.Row())
@@ -421,7 +415,7 @@ func (r *Rows[T]) Next() bool {
 	return r.More
 }
 
-// Err is the error that ended the rows, if any.
+// Err returns the error that ended the rows, or nil.
 func (r *Rows[T]) Err() error {
 	if r.Cursor == nil {
 		return nil
@@ -429,13 +423,13 @@ func (r *Rows[T]) Err() error {
 	return r.Cursor.Err()
 }
 
-// ArrayOf is the array of the rows of type T of location p.
+// ArrayOf returns the array of the rows of type T of location p.
 func ArrayOf[T any, P Form[T]](f *File, p Proc) (*Array, error) {
 	id, _ := P(nil).form()
 	return f.Array(p, id)
 }
 
-// Find is the first row of type T that has a key; ok tells whether there is one.
+// Find returns the first row of type T with this key. ok is false if there is none.
 func Find[T any, P Form[T]](a *Array, key uint64) (row T, ok bool, err error) {
 	pos, ok, err := a.Search(key, First)
 	if err != nil || !ok {
@@ -448,7 +442,7 @@ func Find[T any, P Form[T]](a *Array, key uint64) (row T, ok bool, err error) {
 	return row, err == nil, err
 }
 
-// Each visits all rows of type T of location p in their order, until visit fails. The row is valid during the call.
+// Each calls visit for all rows of type T of location p in their order. It stops at the first error. visit must not keep the row.
 func Each[T any, P Form[T]](f *File, p Proc, visit func(n uint64, row *T) error) error {
 	a, err := ArrayOf[T, P](f, p)
 	if err != nil {
@@ -463,8 +457,8 @@ func Each[T any, P Form[T]](f *File, p Proc, visit func(n uint64, row *T) error)
 	return rows.Err()
 }
 
-// At returns the key of row n (the first column, for arrays without order): at
-// most two pages, one without compression.
+// At returns the key of row n; of an array without order, the first column. It reads at most two pages, and one if pages are not
+// compressed.
 func (a *Array) At(n uint64) (uint64, error) {
 	pg, slot, err := a.row(n)
 	if err != nil {
@@ -473,7 +467,7 @@ func (a *Array) At(n uint64) (uint64, error) {
 	return pg.key(a.typ, slot), nil
 }
 
-// Row copies row n into dst, grown if needed, and returns it. Its page is decoded as a whole, and stays so in the cache.
+// Row copies row n into dst, which may grow, and returns it. The whole page is decoded and stays decoded in the cache.
 func (a *Array) Row(n uint64, dst []byte) ([]byte, error) {
 	pg, slot, err := a.row(n)
 	if err != nil {
@@ -499,7 +493,7 @@ func (a *pages) row(n uint64) (*page, int, error) {
 	return pg, int(n - ord*z), err
 }
 
-// decoded returns the rows of a data page, decoding them once.
+// decoded returns the rows of a data page, which it decodes once.
 func (a *pages) decoded(pg *page) ([]byte, error) {
 	if pg.codec == CodecRaw {
 		return pg.bytes, a.checkAmounts(pg.bytes)
@@ -529,8 +523,8 @@ func (a *pages) decoded(pg *page) ([]byte, error) {
 	return rows, nil
 }
 
-// checkAmounts refuses rows with more than Most allows, so that readers add up without looking. What stands for several
-// locations, a process's or all that one has caused, has the limit of all of them.
+// checkAmounts returns ErrCorrupt if a row has a greater amount than Most allows, so that readers can add amounts without a check for
+// overflow. An amount of several locations (of a process, or of everything that one location has caused) has the limit of all of them.
 func (a *pages) checkAmounts(rows []byte) error {
 	columns := amounts[a.typ.ID]
 	if columns == nil {

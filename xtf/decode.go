@@ -16,10 +16,10 @@ type decoder struct {
 	vals []uint64
 	keys []uint64
 	ends []uint64
-	page []byte   // decoded, for the next cursor
-	into *columns // where columns of packed pages go, nil: to their rows
+	page []byte   // decoded page, which the next cursor takes over
+	into *columns // destination of the columns of packed pages; nil: the rows
 
-	viewer    *viewer // of CALL rows, once a view was read
+	viewer    *viewer // for CALL rows; set when the first view is read
 	followers map[followerForm]*follower
 }
 
@@ -35,7 +35,7 @@ func newDecoder() *decoder {
 	return &decoder{zstd: z}
 }
 
-// inflate expands a frame of at most limit bytes into dst's storage.
+// inflate decompresses a frame of at most limit bytes into the memory of dst.
 func (d *decoder) inflate(dst, frame []byte, limit int) ([]byte, error) {
 	if cap(dst) < limit {
 		dst = make([]byte, 0, limit)
@@ -47,7 +47,7 @@ func (d *decoder) inflate(dst, frame []byte, limit int) ([]byte, error) {
 	return out, nil
 }
 
-// keyBlock is the addressable first column of a packed page.
+// keyBlock is the first column of a packed page. Each key can be read without decoding the others.
 type keyBlock struct {
 	base uint64
 	w    uint
@@ -55,7 +55,7 @@ type keyBlock struct {
 	bits []byte // count*w bits and keyBlockSpare bytes
 }
 
-// parseKeyBlock checks the block in front of payload and returns its length.
+// parseKeyBlock checks the key block at the start of payload. It returns its length in bytes.
 func parseKeyBlock(payload []byte, count int) (keyBlock, int, error) {
 	if len(payload) < keyBlockHead+keyBlockSpare {
 		return keyBlock{}, 0, corrupt("key block of %d bytes", len(payload))
@@ -74,7 +74,7 @@ func parseKeyBlock(payload []byte, count int) (keyBlock, int, error) {
 	}, size, nil
 }
 
-// at returns key i; i must be below the count the block was parsed with.
+// at returns key i. The caller checks that i is below the count of the block.
 func (k *keyBlock) at(i int) uint64 {
 	if k.w == 64 {
 		return k.base + le.Uint64(k.bits[8*i:])
@@ -104,15 +104,14 @@ func (d *decoder) rows(dst []byte, t *Type, codec Codec, payload []byte, count i
 	return d.columns(dst, t, codec, payload, count, firstN, allColumns)
 }
 
-// columnSet is the columns of a type, by number, that are to be decoded.
+// columnSet is a set of columns of a type to be decoded. Bit i stands for column i.
 type columnSet uint64
 
 const allColumns = ^columnSet(0)
 
 func (s columnSet) has(i int) bool { return i >= 64 || s>>i&1 != 0 }
 
-// columnsAt is the columns with these offsets, and the one that others of them are
-// relative to.
+// columnsAt returns the set of the columns with these offsets, the first column, and the End if one of them is relative to it.
 func (t *Type) columnsAt(offsets []int) columnSet {
 	set := columnSet(1)
 	for i, c := range t.Columns {
@@ -126,7 +125,7 @@ func (t *Type) columnsAt(offsets []int) columnSet {
 	return set
 }
 
-// columns is rows, but bytes of columns that are not wanted may be undefined.
+// columns decodes like rows, but leaves columns that are not in want undefined.
 func (d *decoder) columns(dst []byte, t *Type, codec Codec, payload []byte, count int, firstN uint64, want columnSet) error {
 	switch codec {
 	case CodecRaw:
@@ -165,7 +164,7 @@ func (d *decoder) packed(dst []byte, t *Type, payload []byte, count int, firstN 
 	return d.coldColumns(dst, t, cold, count, firstN, want)
 }
 
-// coldColumns decodes all columns but the first, whose values are in d.keys, from their byte planes.
+// coldColumns decodes the columns after the first one from their byte planes. The values of the first column are in d.keys.
 func (d *decoder) coldColumns(dst []byte, t *Type, cold []byte, count int, firstN uint64, want columnSet) error {
 	d.vals = grow64(d.vals, count)
 	r := planeReader{cold: cold, n: count}
@@ -188,7 +187,7 @@ func (d *decoder) coldColumns(dst []byte, t *Type, cold []byte, count int, first
 	return r.end()
 }
 
-// put stores a column in rows, or where columns go.
+// put stores a column in the rows, or in d.into if that is set.
 func (d *decoder) put(rows []byte, v []uint64, t *Type, c Column) {
 	if d.into == nil {
 		storeColumn(rows, v, t.RowBytes, c)
@@ -205,7 +204,7 @@ func (d *decoder) put(rows []byte, v []uint64, t *Type, c Column) {
 	}
 }
 
-// coldBlock returns the byte planes of all columns but the first.
+// coldBlock returns the byte planes of all columns but the first, decompressed.
 func (d *decoder) coldBlock(t *Type, b []byte, count int) ([]byte, error) {
 	if len(b) < coldHead {
 		return nil, corrupt("cold block of %d bytes", len(b))
@@ -228,19 +227,19 @@ func (d *decoder) coldBlock(t *Type, b []byte, count int) ([]byte, error) {
 	return d.cold, err
 }
 
-// planeReader reads the columns of a block of byte planes one after the other.
+// planeReader reads the columns of a block of byte planes, one after another.
 type planeReader struct {
-	cold []byte // what is left of the block ...
-	raw  []byte // ... and of the raw planes next to it
-	n    int    // values of a column
+	cold []byte // the rest of the block
+	raw  []byte // the rest of the raw planes, which are outside of it
+	n    int    // values of each column
 }
 
-// packedColumn is a column of a block: its raw planes, which are the lowest, and the others.
+// packedColumn is a column in the block. Its lowest planes may be raw.
 type packedColumn struct {
 	raw, cold    []byte
 	lower, upper int    // numbers of planes
-	period       int    // values that are stored, see appendRepeating; 0: all
-	first        uint64 // the one before them
+	period       int    // number of stored values, which repeat (see appendRepeating); 0: all are stored
+	first        uint64 // the value before those that repeat
 }
 
 func (r *planeReader) next(width int) (c packedColumn, err error) {
@@ -267,7 +266,7 @@ func (r *planeReader) next(width int) (c packedColumn, err error) {
 	return c, nil
 }
 
-// end says whether all was read.
+// end returns an error if some bytes were not read.
 func (r *planeReader) end() error {
 	if n := len(r.cold) + len(r.raw); n != 0 {
 		return corrupt("%d bytes after the last column", n)
@@ -275,10 +274,10 @@ func (r *planeReader) end() error {
 	return nil
 }
 
-// zero says whether all values are 0.
+// zero returns whether all values are 0.
 func (c *packedColumn) zero() bool { return c.lower+c.upper+c.period == 0 }
 
-// load puts the values together.
+// load decodes the values.
 func (c *packedColumn) load(dst []uint64) {
 	if c.period == 0 {
 		joinPlanes(dst, c.raw, c.lower, c.cold, c.upper)
@@ -292,7 +291,7 @@ func (c *packedColumn) load(dst []uint64) {
 	}
 }
 
-// joinPlanes puts values together from their lower planes in raw and the others in cold. Nearly all have three at most.
+// joinPlanes computes the values from their lower planes in raw and the other planes in cold. Nearly all values have at most three planes.
 func joinPlanes(dst []uint64, raw []byte, lower int, cold []byte, upper int) {
 	n, planes := len(dst), lower+upper
 	plane := func(k int) []byte {
@@ -329,8 +328,7 @@ func joinPlanes(dst []uint64, raw []byte, lower int, cold []byte, upper int) {
 	}
 }
 
-// undo reverses the column's transform on d.vals. Bits above the column's width
-// are dropped when the column is stored.
+// undo reverses the transform of a column on d.vals. Bits above the column's width are dropped when the column is stored.
 func (d *decoder) undo(c Column, firstN uint64) {
 	v := d.vals
 	keys := d.keys[:len(v)]
@@ -357,7 +355,7 @@ func (d *decoder) undo(c Column, firstN uint64) {
 	}
 }
 
-// storeColumn scatters v into one column of the rows.
+// storeColumn stores v as one column of the rows.
 func storeColumn(rows []byte, v []uint64, r int, c Column) {
 	switch c.Width {
 	case 8:

@@ -19,30 +19,29 @@ const (
 	maxKeyBits    = 57 // a value of up to 57 bits lies in one unaligned 8-byte load
 )
 
-// Encoder turns rows into page payloads. It keeps a zstd coder and scratch
-// space of about 2 MiB, to be shared by all builders of one goroutine, and what
-// builders have done with, for small arrays: up to sparePages pages, and of each
-// type that leaves times to calls half a MiB.
+// Encoder encodes rows as page payloads. It has a zstd coder and scratch space of about 2 MiB. All builders of one goroutine should share
+// it. For the next builder it also keeps the memory of finished ones: up to sparePages pages, and half a MiB for each type whose pages
+// follow calls.
 type Encoder struct {
 	zstd   *zstd.Encoder
 	vals   []uint64 // transformed values of one column
 	keys   []uint64 // first column
 	ends   []uint64 // End column, if there is one
-	begins []uint64 // of the calls of the rows ...
-	leaves []uint64 // ... and their ends
+	begins []uint64 // begins of the calls of the rows
+	leaves []uint64 // ends of these calls
 	cold   []byte   // byte planes before compression
-	raw    []byte   // of a following page, planes that no compression makes smaller
-	out    []byte   // payload being made
-	alt    []byte   // the same page in the other codec
+	raw    []byte   // planes of a following page that compression does not make smaller
+	out    []byte   // the payload that is being made
+	alt    []byte   // the page with another codec
 
-	spare     [][]byte            // rows of pages for the next builder
-	followers map[*Type]*follower // of builders that are done
+	spare     [][]byte            // pages for the next builder
+	followers map[*Type]*follower // of finished builders
 }
 
-// sparePages is as many as the arrays that one location fills at a time.
+// sparePages is the number of arrays that a location fills at a time.
 const sparePages = 16
 
-// page returns n bytes of any content.
+// page returns n bytes with undefined content.
 func (e *Encoder) page(n int) []byte {
 	for i := len(e.spare) - 1; i >= 0; i-- {
 		if b := e.spare[i]; len(b) == n {
@@ -56,15 +55,14 @@ func (e *Encoder) page(n int) []byte {
 	return make([]byte, n)
 }
 
-// keep takes a page back that nobody uses any more.
+// keep takes back a page that is no longer used.
 func (e *Encoder) keep(rows []byte) {
 	if rows != nil && len(e.spare) < sparePages {
 		e.spare = append(e.spare, rows)
 	}
 }
 
-// NewEncoder returns an encoder. Its output depends on the rows alone: level 1,
-// one thread, no frame checksum.
+// NewEncoder returns an encoder. What it encodes depends on the rows only: level 1, one thread, no frame checksum.
 func NewEncoder() *Encoder {
 	z, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.SpeedFastest),
@@ -78,8 +76,8 @@ func NewEncoder() *Encoder {
 	return &Encoder{zstd: z, followers: map[*Type]*follower{}}
 }
 
-// payload returns the payload of a page, of size bytes, and what a segment has after it. v is for a page that may be a view, f for
-// one that follows.
+// payload returns the payload of a page with its codec. size is the number of bytes of the page; after them, b has what only the segment
+// keeps. v is nil if the page cannot become a view, f if it cannot follow.
 func (e *Encoder) payload(v *viewer, f *follower, t *Type, pg *openPage, rows []byte, firstN uint64, single bool) (b []byte, size int, c Codec, err error) {
 	if v != nil && !pg.whole && !single {
 		e.gather(t, rows)
@@ -96,7 +94,7 @@ func (e *Encoder) payload(v *viewer, f *follower, t *Type, pg *openPage, rows []
 	return b, len(b), c, nil
 }
 
-// gather leaves the keys and ends of a page in e.keys and e.ends.
+// gather sets e.keys and e.ends to the keys and ends of a page.
 func (e *Encoder) gather(t *Type, rows []byte) {
 	count := len(rows) / t.RowBytes
 	e.keys = grow64(e.keys, count)
@@ -108,10 +106,8 @@ func (e *Encoder) gather(t *Type, rows []byte) {
 	}
 }
 
-// encodePage also leaves the keys and ends of the page in e.keys and e.ends. It
-// returns the payload of a page of count rows, valid until the next
-// call, and the codec it is in. single marks the only, unfilled page of an
-// array, which may be smaller as plain rows in one frame.
+// encodePage returns the payload of a page and its codec. The payload is valid until the next call. It also sets e.keys and e.ends. single
+// says that the page is the only one of its array and not full. Such a page may be smaller as plain rows in one frame.
 func (e *Encoder) encodePage(t *Type, rows []byte, firstN uint64, single bool) ([]byte, Codec) {
 	e.gather(t, rows)
 	if t.Codec == CodecRaw {
@@ -127,18 +123,16 @@ func (e *Encoder) encodePage(t *Type, rows []byte, firstN uint64, single bool) (
 	return e.out, CodecPacked
 }
 
-// leastFollowing is the size in bytes from which on the only page of an array follows. Such pages were smaller in all cases of 45
-// archives, down to a twelfth for CHAN, and made in less time than the other forms; smaller pages are larger in some.
+// leastFollowing: the only page of an array follows if it is larger than this, in bytes. In 45 archives such pages were always smaller than
+// in the other forms (CHAN down to a twelfth) and were made in less time; some smaller pages were larger.
 const leastFollowing = 1024
 
-// plainAlways is the size in bytes up to which a page is tried as plain rows
-// whatever its columns.
+// plainAlways is the greatest size in bytes of a page that is always tried as plain rows too.
 const plainAlways = 4096
 
-// plainMayWin says whether rows in one frame can be smaller than packed columns.
-// They are where hardly a column is transformed, and where the head of a packed
-// page weighs; of thousands of other pages of traces none was, and the attempt
-// takes longer than the packing.
+// plainMayWin returns whether rows in one frame may be smaller than packed columns. This happens if hardly any column has a transform, or
+// if the page is so small that the head of a packed page matters. Of thousands of other pages of traces none was smaller, and the attempt
+// takes longer than packing.
 func plainMayWin(t *Type, raw int) bool {
 	if raw <= plainAlways {
 		return true
@@ -152,14 +146,15 @@ func plainMayWin(t *Type, raw int) bool {
 	return transformed <= 1
 }
 
-// packed fills e.out with key block and cold block.
+// packed sets e.out to the key block and the cold block.
 func (e *Encoder) packed(t *Type, rows []byte, firstN uint64) {
 	e.out = appendKeyBlock(e.out[:0], e.keys, t.Role != RoleNone)
 	e.planes(t, rows, firstN)
 	e.appendCold(true)
 }
 
-// appendCold appends e.cold to e.out as a cold block, plain where compression is not wanted or gains nothing.
+// appendCold appends e.cold to e.out as a cold block. The block is stored plain if compress is false or compression does not make it
+// smaller.
 func (e *Encoder) appendCold(compress bool) {
 	head := len(e.out)
 	if compress = compress && len(e.cold) >= leastFrame; compress {
@@ -172,7 +167,7 @@ func (e *Encoder) appendCold(compress bool) {
 	}
 }
 
-// planes fills e.cold with the byte planes of all columns but the first.
+// planes sets e.cold to the byte planes of all columns but the first.
 func (e *Encoder) planes(t *Type, rows []byte, firstN uint64) {
 	e.cold = e.cold[:0]
 	e.vals = grow64(e.vals, len(e.keys))
@@ -181,7 +176,7 @@ func (e *Encoder) planes(t *Type, rows []byte, firstN uint64) {
 	}
 }
 
-// column gathers and transforms a column in e.vals and returns the bitwise or of the results.
+// column loads a column into e.vals, transforms it, and returns the bitwise or of the results.
 func (e *Encoder) column(t *Type, c Column, rows []byte, firstN uint64) uint64 {
 	switch c.Width {
 	case 8:
@@ -193,7 +188,7 @@ func (e *Encoder) column(t *Type, c Column, rows []byte, firstN uint64) uint64 {
 	return e.transform(c, firstN)
 }
 
-// loadColumn gathers one column of the rows into dst, which has one entry a row.
+// loadColumn loads one column of the rows into dst, which has one value for each row.
 func loadColumn(dst []uint64, rows []byte, r int, c Column) {
 	switch c.Width {
 	case 8:
@@ -215,8 +210,7 @@ func loadColumn(dst []uint64, rows []byte, r int, c Column) {
 	}
 }
 
-// column8 gathers and transforms an 8-byte column that begins at rows[0], in one
-// pass, and returns the bitwise or of the results.
+// column8 loads and transforms an 8-byte column that begins at rows[0] in one pass. It returns the bitwise or of the results.
 func (e *Encoder) column8(rows []byte, r int, tr Transform, firstN uint64) uint64 {
 	v, base := e.vals, e.keys
 	switch tr {
@@ -305,8 +299,7 @@ func (e *Encoder) column4(rows []byte, r int, tr Transform, firstN uint64) uint6
 	return e.transform(Column{Width: 4, Transform: tr}, firstN)
 }
 
-// transform applies the column's transform to e.vals in place and returns the
-// bitwise or of the results.
+// transform applies the column's transform to e.vals in place. It returns the bitwise or of the results.
 func (e *Encoder) transform(c Column, firstN uint64) uint64 {
 	v, keys := e.vals, e.keys[:len(e.vals)]
 	mask := ^uint64(0) >> (64 - 8*c.Width)
@@ -343,18 +336,18 @@ func zigzag(x uint64, width int) uint64 {
 
 func unzigzag(x uint64) uint64 { return x>>1 ^ -(x & 1) }
 
-// rawPlanes is where the byte before the planes of a column has the number of its raw ones, the lowest, or repeats.
+// rawPlanes is the shift of the number of raw planes in the byte before the planes of a column. The raw planes are the lowest ones.
 const rawPlanes = 4
 
-// repeats is in place of the number of raw planes of a column that repeats: the period and the first value follow as
-// variable-length integers, then planes of as many values as the period has.
+// repeats stands for the number of raw planes if the column repeats. The period and the first value follow as variable-length integers, and
+// then the planes of as many values as the period has.
 const (
 	repeats       = 1<<rawPlanes - 1
 	repeatsHead   = 16 // more than the bytes before the planes of a column
 	leastRepeated = 16 // values of a column
 )
 
-// appendColumn appends a column, values and their bitwise or, in one of its two forms.
+// appendColumn appends a column in one of its two forms. mix is the bitwise or of its values.
 func appendColumn(dst []byte, v []uint64, mix uint64) []byte {
 	if dst, ok := appendRepeating(dst, v, mix); ok {
 		return dst
@@ -362,7 +355,7 @@ func appendColumn(dst []byte, v []uint64, mix uint64) []byte {
 	return appendPlanes(dst, v, mix)
 }
 
-// appendRepeating appends a column whose values, but for the first one, begin anew after some of them; false if they do not.
+// appendRepeating appends a column whose values after the first one repeat with a period. It returns false if they do not.
 func appendRepeating(dst []byte, v []uint64, mix uint64) ([]byte, bool) {
 	if mix == 0 || len(v) < leastRepeated {
 		return dst, false
@@ -383,7 +376,8 @@ func appendRepeating(dst []byte, v []uint64, mix uint64) ([]byte, bool) {
 	return append(dst[:planes], dst[planes+1:]...), true
 }
 
-// period returns after how many values v begins anew, all along; 0 if that is after the half, or not found soon.
+// period returns the number of values after which v repeats. It returns 0 if that is more than half of them, or if the search takes too
+// long.
 func period(v []uint64) int {
 	last := len(v) - 1
 	for p, left := 1, 4*len(v); 2*p <= len(v) && left > 0; p++ {
@@ -402,10 +396,9 @@ func period(v []uint64) int {
 	return 0
 }
 
-// appendPlanes appends the number of bytes that carry anything, then that many
-// byte planes: all lowest bytes, all second bytes, and so on. Real traces are
-// 20-30 % smaller this way than value by value, and the compressor sees a
-// fraction of the bytes.
+// appendPlanes appends the number of bytes that are not 0 in all values, and then that many byte planes: the lowest byte of all values, the
+// second byte of all values, and so on. Real traces are 20 to 30 % smaller this way than value by value, and the compressor has a fraction
+// of the bytes to read.
 func appendPlanes(dst []byte, v []uint64, mix uint64) []byte {
 	planes := (bits.Len64(mix) + 7) / 8
 	dst = append(dst, byte(planes))
@@ -431,7 +424,7 @@ func appendPlanes(dst []byte, v []uint64, mix uint64) []byte {
 	return dst
 }
 
-// appendKeyBlock appends base, width and the bit-packed offsets of the keys.
+// appendKeyBlock appends the base, the width, and the keys minus the base as bit-packed values.
 func appendKeyBlock(dst []byte, keys []uint64, sorted bool) []byte {
 	base, top := keys[0], keys[len(keys)-1]
 	if !sorted {
@@ -454,11 +447,10 @@ func appendKeyBlock(dst []byte, keys []uint64, sorted bool) []byte {
 	return dst
 }
 
-// keyBits is the length in bytes of count values of w bits.
+// keyBits returns the length in bytes of count values of w bits.
 func keyBits(count, w int) int { return (count*w + 7) / 8 }
 
-// packBits writes keys[i]-base as w-bit values, lowest bit first. out has at
-// least 8 bytes after the last value.
+// packBits writes keys[i]-base as w-bit values, lowest bit first. out needs 8 bytes after the last value.
 func packBits(out []byte, keys []uint64, base uint64, w uint) {
 	if w == 64 {
 		for i, k := range keys {
@@ -481,7 +473,7 @@ func packBits(out []byte, keys []uint64, base uint64, w uint) {
 	le.PutUint64(out[pos:], acc)
 }
 
-// grow64 returns a slice of n entries, reusing v where it is large enough.
+// grow64 returns a slice of n values. It reuses v if v is large enough.
 func grow64(v []uint64, n int) []uint64 {
 	if cap(v) < n {
 		return make([]uint64, n)
@@ -489,7 +481,7 @@ func grow64(v []uint64, n int) []uint64 {
 	return v[:n]
 }
 
-// growBytes lengthens b by n bytes of any content.
+// growBytes extends b by n bytes with undefined content.
 func growBytes(b []byte, n int) []byte {
 	if need := len(b) + n; need <= cap(b) {
 		return b[:need]

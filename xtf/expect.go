@@ -6,10 +6,9 @@ import (
 	"github.com/coppice-hpc/coppice/internal/exact"
 )
 
-// expect tells the system which page of a level a lookup of key will most likely
-// read, before the level above has been read to say so: the two are then fetched
-// together. Rows are taken to be spread evenly between the first and the last key.
-// A wrong guess costs a page that nobody looks at.
+// expect lets the operating system fetch the page of a level that a lookup of key will probably read, so that it is fetched at the same
+// time as the level above. It assumes that rows are spread evenly between the first and the last key. A wrong guess costs a read of a page
+// that nobody uses.
 func (a *pages) expect(lv int, key uint64) {
 	d := a.desc
 	if key <= d.first || key >= d.last {
@@ -26,8 +25,7 @@ func (a *pages) expect(lv int, key uint64) {
 	}
 }
 
-// guess returns pages * distance / span, which is below pages as distance is
-// below span.
+// guess returns pages * distance / span. It is below pages, since distance is below span.
 func guess(distance, span, pages uint64) uint64 {
 	ord, _ := exact.MulDiv(distance, pages, span)
 	return ord

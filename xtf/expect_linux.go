@@ -10,8 +10,7 @@ import (
 // willNeed is POSIX_FADV_WILLNEED.
 const willNeed = 3
 
-// willRead has the system fetch a part of a file, and does not wait for it. It
-// is advice: an error changes nothing.
+// willRead asks the system to fetch a part of a file and does not wait for it. Errors do not matter.
 func willRead(f *os.File, off, n int64) {
 	_, _, _ = syscall.Syscall6(syscall.SYS_FADVISE64, f.Fd(), uintptr(off), uintptr(n), willNeed, 0, 0)
 }

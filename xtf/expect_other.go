@@ -4,6 +4,5 @@ package xtf
 
 import "os"
 
-// willRead has a twin for Linux with 64-bit offsets in one register; elsewhere
-// pages are read one after the other.
+// willRead does nothing here. expect_linux.go has it for 64-bit Linux.
 func willRead(*os.File, int64, int64) {}

@@ -13,13 +13,12 @@ import (
 	"sync/atomic"
 )
 
-// Options of reading.
+// Options are options of Open and OpenFile.
 type Options struct {
-	CacheBytes int64 // budget of the page cache, 0 for 64 MiB
+	CacheBytes int64 // budget of the page cache; 0: 64 MiB
 }
 
-// Stats counts what reading cost: pages read from the file, pages found in the
-// cache, and key comparisons.
+// Stats counts the cost of reading: pages read from the file, pages found in the cache, and comparisons of keys.
 type Stats struct {
 	PageReads   uint64 `json:"page_reads"`
 	Hits        uint64 `json:"hits"`
@@ -32,7 +31,7 @@ type File struct {
 	size   int64
 	closer io.Closer
 	super  Superblock
-	idSum  uint32 // CRC-32C of the file's identity, for the seeds of pages
+	idSum  uint32 // CRC-32C of FileID, for the seeds of page checksums
 	types  *TypeTable
 	parts  []SectionInfo
 	dir    *Array
@@ -40,14 +39,14 @@ type File struct {
 
 	decoders sync.Pool
 	times    callReaders
-	// unchecked skips checksums: fuzzing reaches what lies after them.
+	// unchecked turns checksums off, so that fuzzing reaches the code after them.
 	unchecked bool
 	reads     atomic.Uint64
 	hits      atomic.Uint64
 	compares  atomic.Uint64
 
 	damageLock sync.Mutex
-	damage     map[Proc]error // what was found so far, the first of each location
+	damage     map[Proc]error // the first error of each location
 }
 
 // OpenFile opens the file at path.
@@ -71,7 +70,7 @@ func OpenFile(path string, o Options) (*File, error) {
 	return x, nil
 }
 
-// Open reads superblock, footer, types and the directory's head: four reads.
+// Open reads the superblock, the footer, the types and the head of the directory, in four reads.
 func Open(r io.ReaderAt, size int64, o Options) (*File, error) {
 	f := &File{r: r, size: size, cache: newCache(o.CacheBytes)}
 	f.decoders.New = func() any { return newDecoder() }
@@ -123,7 +122,7 @@ func (f *File) open() error {
 	return f.openDirectory()
 }
 
-// hasRegion says whether a region begins where the first one may.
+// hasRegion returns whether a region begins at the place of the first one.
 func (f *File) hasRegion(head []byte) bool {
 	for _, p := range []Profile{Packed, Raw16K, Raw64K} {
 		b, err := f.read(FirstRegion(StandardTypes(p)), 4)
@@ -162,8 +161,7 @@ func (f *File) openDirectory() error {
 	return nil
 }
 
-// Close releases the file, after reads in progress. Pages in the cache can still be
-// asked for; what has to be read fails with os.ErrClosed.
+// Close closes the file after reads in progress. Pages in the cache can still be read; other reads fail with os.ErrClosed.
 func (f *File) Close() error {
 	if f.closer == nil {
 		return nil
@@ -171,29 +169,28 @@ func (f *File) Close() error {
 	return f.closer.Close()
 }
 
-// FileID identifies input and options: equal for files that must be equal.
+// FileID identifies input and options. Files that must be equal have the same one.
 func (f *File) FileID() [16]byte { return f.super.FileID }
 
-// Types is the type table stored in the file.
+// Types returns the type table of the file.
 func (f *File) Types() *TypeTable { return f.types }
 
-// Procs is the number of locations, the whole run not counted.
+// Procs returns the number of locations, without the whole run.
 func (f *File) Procs() uint32 { return uint32(f.dir.desc.rows - 1) }
 
-// Stats returns the counters of everything read so far.
+// Stats returns the cost of everything read since the file was opened.
 func (f *File) Stats() Stats {
 	return Stats{f.reads.Load(), f.hits.Load(), f.compares.Load()}
 }
 
-// Damage is a part of a file that changed after it was written.
+// Damage is a damaged part of a file.
 type Damage struct {
-	P   Proc  // the location; WholeRun: what is about all of them
-	Err error // the first that was found there
+	P   Proc  // the location; WholeRun: the region about all locations
+	Err error // the first error there
 }
 
-// Damage lists the parts that calls found damaged since the file was opened, by
-// location, WholeRun last. Every call that returns ErrCorrupt adds to it: who
-// goes on without that part tells it from here.
+// Damage lists the parts that were found damaged since the file was opened, by location, WholeRun last. Every call that returns ErrCorrupt
+// adds to it. A caller that continues without the damaged part can report it from this list.
 func (f *File) Damage() []Damage {
 	f.damageLock.Lock()
 	defer f.damageLock.Unlock()
@@ -205,8 +202,7 @@ func (f *File) Damage() []Damage {
 	return list
 }
 
-// Damaged adds to Damage what a reader of rows, blobs or sections of p found in
-// them that no checksum tells.
+// Damaged adds to Damage what a reader found wrong in rows, blobs or sections of p and no checksum shows.
 func (f *File) Damaged(p Proc, err error) {
 	f.damageLock.Lock()
 	defer f.damageLock.Unlock()
@@ -218,7 +214,7 @@ func (f *File) Damaged(p Proc, err error) {
 	}
 }
 
-// errorf is fmt.Errorf for errors about the part of p: damage is remembered.
+// errorf is fmt.Errorf for errors about p. If the error is ErrCorrupt, it is added to Damage.
 func (f *File) errorf(p Proc, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if errors.Is(err, ErrCorrupt) {
@@ -252,7 +248,7 @@ func (f *File) dirRow(p Proc, st *Stats) (DirRow, error) {
 	return d, nil
 }
 
-// Sections lists the footer's sections.
+// Sections returns the sections in the footer.
 func (f *File) Sections() []SectionInfo { return f.parts }
 
 func (f *File) section(kind uint32) (SectionInfo, error) {
@@ -264,7 +260,7 @@ func (f *File) section(kind uint32) (SectionInfo, error) {
 	return SectionInfo{}, fmt.Errorf("xtf: section of kind %d: %w", kind, ErrNoSection)
 }
 
-// SectionBytes reads a whole section and verifies it.
+// SectionBytes reads a section and checks its checksum.
 func (f *File) SectionBytes(kind uint32) ([]byte, error) {
 	s, err := f.section(kind)
 	if err != nil {
@@ -277,14 +273,13 @@ func (f *File) SectionBytes(kind uint32) ([]byte, error) {
 	return b, nil
 }
 
-// Definitions returns the verified definitions section.
+// Definitions returns the definitions section.
 func (f *File) Definitions() ([]byte, error) { return f.SectionBytes(KindDefinitions) }
 
-// Provenance returns the verified provenance section: canonical JSON.
+// Provenance returns the provenance section, which is canonical JSON.
 func (f *File) Provenance() ([]byte, error) { return f.SectionBytes(KindProvenance) }
 
-// read returns n bytes at off; they must lie inside the file, so n is bounded by
-// what really exists.
+// read returns n bytes at off. They must be inside the file; this limits the memory.
 func (f *File) read(off, n int64) ([]byte, error) {
 	if off < 0 || n < 0 || off > f.size-n {
 		return nil, corrupt("%d bytes at %d of a file of %d", n, off, f.size)

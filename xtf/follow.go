@@ -12,31 +12,33 @@ import (
 	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
-// A following page has its first column among the others, as the differences from row to row; rows are found by number alone
-// before it is unfolded. Times are left to the rows of calls: a message says in how far its T differs from the begin of its call, and End
-// from its end, which is not at all in most; other times say which call begins or ends then. A CRC says whether the rows are those written.
+// A following page is a data page of rows that belong to calls. It has their times as differences from the begin and end of the calls: most
+// messages begin and end with their call, so that nothing is left of the times. The first column is not in a key block but among the other
+// columns. So rows are found by number only, until the page is decoded (unfolded). A CRC shows whether the decoded rows are those that were
+// written. docs/format/xtf.md describes the bytes.
 
-// followKeys is in place of the width of the keys in the payload of a following page, earlierKeys in that of one of the earlier form,
-// where only messages and collectives have calls, and of their times only T, End and Done say so.
+// followKeys marks a following page: it stands in the payload in place of the width of the keys. earlierKeys marks the earlier form, in
+// which only messages and collectives have calls, and only T, End and Done are relative to them.
 const (
 	followKeys  = 0xFD
 	earlierKeys = 0xFE
 )
 
-// followHead is the bytes before its raw planes and its cold block: the first key u64, followKeys u8, 3 zero, CRC of the rows u32, 0
-// without calls, bytes of the raw planes u32, bytes of the first values of columns of differences u32, which come before the raw planes.
+// followHead is the number of bytes before the first values: the first key u64, followKeys u8, 3 zero, CRC of the rows u32 (0 without
+// calls), bytes of the raw planes u32, bytes of the first values u32. The first values are those of the columns of differences. The raw
+// planes and the cold block follow them.
 const followHead = 24
 
-// Transforms that no type has: of columns of a page that follows calls.
+// Transforms of columns in a following page; no type has them.
 const (
 	transformBegin Transform = 0xFE - iota // zig-zag of v minus the begin of the row's call
-	transformEnd                           // ... minus its end, of types without calls minus the first column of the next row
-	transformStep                          // zig-zag of the number of the call that a time is of minus that of the row's call
-	transformPlace                         // where in that call the time is
-	transformLate                          // the same with placeBegin and placeEnd exchanged
+	transformEnd                           // the same of the end; of types without calls, of the next row's first column
+	transformStep                          // zig-zag of the number of the call that a time belongs to, minus the number of the row's call
+	transformPlace                         // where in that call the time is: a place
+	transformLate                          // a place, with placeBegin and placeEnd exchanged
 )
 
-// Places of a time in a call; from placeAfter on, zig-zag of its difference from the begin.
+// Places of a time in a call. placeAfter and above are placeAfter plus the zig-zag of the time minus the begin of the call.
 const (
 	placeBegin = iota
 	placeEnd
@@ -45,11 +47,13 @@ const (
 	placeAfter
 )
 
-// inferred is the offset of the number of the call of a row that does not have it: the last call that has begun at its T.
+// inferred stands for the offset of the number of the call in types whose rows do not have it. The call of such a row is the last one that
+// began at or before its T.
 const inferred = -1
 
-// followers are the types whose pages follow, with the offsets of the number of the call, inferred, or noCalls, of what its end answers
-// for, and of the times that are of other calls. 0 is for none.
+// followers has the types whose pages may follow. call is the offset of the number of the row's call, inferred, or noCalls. end is the
+// offset of the time that is relative to the end of that call; done and post are those of times that may belong to other calls. 0: no such
+// column.
 var followers = map[TypeID]struct{ call, end, done, post int }{
 	TypeP2P:   {P2PCallN, P2PEnd, P2PDone, P2PPost},
 	TypeColl:  {CollCallN, CollEnd, 0, CollPost},
@@ -60,32 +64,32 @@ var followers = map[TypeID]struct{ call, end, done, post int }{
 
 const noCalls = -2
 
-// follower makes and reads following pages of one type of rows.
+// follower encodes and decodes following pages of one type.
 type follower struct {
-	typ    Type // the columns in the order of the page, the first one in the place of the keys
-	early  bool // of the earlier form
-	at     int  // offset of the number of the call, inferred, or noCalls
-	own    bool // rows with a call begin and end with it
-	exact  bool // ... and all on the page have one
+	typ    Type // columns in the order of the page; the first one stands for the keys
+	early  bool // the earlier form
+	at     int  // offset of the number of the call, or inferred, or noCalls
+	own    bool // each row with a call begins and ends with it
+	exact  bool // own, and each row of the page has a call
 	told   []toldCall
 	number []uint64
-	begin  []uint64 // by row, of its call
+	begin  []uint64 // by row: begin of its call
 	end    []uint64
 	others [timesOf]otherTimes
-	calls  *callSpans // nil: none can be read
+	calls  *callSpans // nil: calls cannot be read
 }
 
-// toldCall is the call of a row and its begin, as Of has them.
+// toldCall is an argument of ArrayBuilder.Of: the call of a row, and its begin.
 type toldCall struct{ call, begin uint64 }
 
-// otherTimes is a column of times that are of other calls than those of their rows, or T where the call is inferred.
+// otherTimes is a column of times that may belong to other calls than the row's, or T of a type with inferred calls.
 type otherTimes struct {
 	offset       int
-	steps, place []uint64 // by row; no steps: of the same call
-	begin, end   []uint64 // of the other call, where there is one
+	steps, place []uint64 // by row; steps is empty if all times belong to the row's call
+	begin, end   []uint64 // of that other call; used if there are steps
 }
 
-// Columns of times.
+// Indices of follower.others.
 const (
 	timesPost = iota
 	timesDone
@@ -93,7 +97,7 @@ const (
 	timesOf
 )
 
-// newFollower returns nil for types whose pages do not follow.
+// newFollower returns a follower for the type, or nil if pages of the type do not follow.
 func newFollower(t *Type, earlier bool) *follower {
 	x, ok := followers[t.ID]
 	if !ok || t.Codec != CodecPacked || slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Transform == TransformMinusSpan }) {
@@ -104,7 +108,7 @@ func newFollower(t *Type, earlier bool) *follower {
 		f.at = noCalls
 	}
 	f.typ.End, f.others = -1, [timesOf]otherTimes{{offset: x.post}, {offset: x.done}, {offset: 0}}
-	f.typ.Columns = append(make([]Column, 0, len(t.Columns)+4), Column{}) // in the place of the keys
+	f.typ.Columns = append(make([]Column, 0, len(t.Columns)+4), Column{}) // stands for the keys
 	if f.at != noCalls {
 		f.typ.Columns = append(f.typ.Columns, Column{Offset: f.at, Width: 8, Transform: TransformDelta})
 	}
@@ -140,7 +144,7 @@ func newFollower(t *Type, earlier bool) *follower {
 	return f
 }
 
-// follower returns one for a builder of the form of today, in the memory of one that is done where there is one.
+// follower returns a follower of the present form, if possible one that another builder no longer needs.
 func (e *Encoder) follower(t *Type) *follower {
 	if f := e.followers[t]; f != nil {
 		delete(e.followers, t)
@@ -149,21 +153,21 @@ func (e *Encoder) follower(t *Type) *follower {
 	return newFollower(t, false)
 }
 
-// isFollowing says whether the payload of a packed page is a following one.
+// isFollowing returns whether the payload of a packed page is that of a following page.
 func isFollowing(payload []byte) bool {
 	return len(payload) >= followHead && (payload[8] == followKeys || payload[8] == earlierKeys)
 }
 
-// isEarlier says whether a following page is one of the earlier form.
+// isEarlier returns whether a following page has the earlier form.
 func isEarlier(payload []byte) bool { return payload[8] == earlierKeys }
 
-// followsCalls says whether a following page of a type needs rows of calls.
+// followsCalls returns whether decoding a following page of the type needs the rows of calls.
 func followsCalls(id TypeID, payload []byte) bool {
 	call := followers[id].call
 	return call >= 0 || call == inferred && !isEarlier(payload)
 }
 
-// follow turns the rows of a page, whose keys are in e.keys, into a following page in e.out.
+// follow encodes the rows of a page into e.out as a following page. The caller has put the keys into e.keys.
 func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 	crc := uint32(0)
 	if f.at == noCalls {
@@ -223,7 +227,7 @@ func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 	return nil
 }
 
-// copyMixed copies values and returns the bitwise or of them.
+// copyMixed copies v to dst and returns the bitwise or of its values.
 func copyMixed(dst, v []uint64) (mix uint64) {
 	for i, x := range v {
 		dst[i] = x
@@ -232,7 +236,7 @@ func copyMixed(dst, v []uint64) (mix uint64) {
 	return mix
 }
 
-// times are those of a column.
+// times returns the otherTimes of a column.
 func (f *follower) times(c Column) *otherTimes {
 	for i := range f.others[:timesT] {
 		if f.others[i].offset == c.Offset {
@@ -242,7 +246,7 @@ func (f *follower) times(c Column) *otherTimes {
 	return &f.others[timesT]
 }
 
-// locate finds the calls of the rows of a page, and where other times are.
+// locate finds the calls of the rows, and the place of each time that may belong to another call.
 func (f *follower) locate(keys, ends []uint64, rows []byte) error {
 	if f.calls == nil {
 		return ErrNoTimes
@@ -276,7 +280,7 @@ func (f *follower) locate(keys, ends []uint64, rows []byte) error {
 	return nil
 }
 
-// zero says whether a column of a page is known to be 0 all along.
+// zero returns whether all values of a column are known to be 0.
 func (f *follower) zero(c Column) bool {
 	switch c.Transform {
 	case transformStep:
@@ -287,7 +291,8 @@ func (f *follower) zero(c Column) bool {
 	return false
 }
 
-// take makes begin and end of calls from those of their rows, which are the same; of a row without a call as ask has them.
+// take sets f.begin and f.end from the rows, for rows that begin and end with their calls. A row without a call gets the values that ask
+// would give it.
 func (f *follower) take(keys, ends []uint64) {
 	f.begin, f.end = grow64(f.begin, len(keys)), grow64(f.end, len(keys))
 	b, e := keys[0], keys[0]
@@ -302,10 +307,10 @@ func (f *follower) take(keys, ends []uint64) {
 	}
 }
 
-// infer finds the calls of rows that do not have their numbers, with begin and end; of calls that were told the end does not matter.
+// infer finds the calls of rows that do not have the number, and sets f.begin and f.end. If Of has told the call, the end is not needed.
 func (f *follower) infer(keys []uint64) (err error) {
 	f.begin, f.end = grow64(f.begin, len(keys)), grow64(f.end, len(keys))
-	b, e, told := keys[0], keys[0], len(f.told) == len(keys) // as ask has them
+	b, e, told := keys[0], keys[0], len(f.told) == len(keys) // values of rows without a call, as in ask
 	for i, t := range keys {
 		var n uint64
 		if told && f.told[i].call < f.calls.rows {
@@ -330,7 +335,7 @@ func (f *follower) place(c Column, keys []uint64, rows []byte) (err error) {
 	atBegin, atEnd, pieces := swapped(placeBegin, c), swapped(placeEnd, c), f.at == inferred && c.Offset > 0
 	for i, t := range x.place {
 		b, e, step := f.begin[i], f.end[i], uint64(0)
-		if t == b && !pieces { // as most are
+		if t == b && !pieces { // the most frequent case
 			x.steps[i], x.place[i] = 0, atBegin
 			continue
 		}
@@ -340,7 +345,7 @@ func (f *follower) place(c Column, keys []uint64, rows []byte) (err error) {
 			if err != nil {
 				return err
 			}
-			if k/z+1 >= n/z && k/z <= n/z+1 { // no more than three pages of calls for a reader
+			if k/z+1 >= n/z && k/z <= n/z+1 { // so that a reader needs at most three pages of calls
 				if b, e, err = f.calls.span(k); err != nil {
 					return err
 				}
@@ -368,7 +373,7 @@ func (f *follower) place(c Column, keys []uint64, rows []byte) (err error) {
 	return nil
 }
 
-// swapped exchanges begin and end of the places of a column that has them so.
+// swapped exchanges placeBegin and placeEnd for columns with transformLate.
 func swapped(place uint64, c Column) uint64 {
 	if c.Transform == transformLate && place <= placeEnd {
 		return place ^ placeEnd
@@ -376,7 +381,7 @@ func swapped(place uint64, c Column) uint64 {
 	return place
 }
 
-// undo turns places of a column into the times.
+// undo replaces the places of a column by the times.
 func (f *follower) undo(v []uint64, c Column, keys []uint64) error {
 	begin, end := f.begin, f.end
 	if x := f.times(c); c.Offset > 0 && len(x.steps) > 0 {
@@ -402,7 +407,7 @@ func (f *follower) undo(v []uint64, c Column, keys []uint64) error {
 	return nil
 }
 
-// noisy says whether more than half of the lowest bytes of the first values differ.
+// noisy returns whether more than half of the first 256 values differ in their lowest byte.
 func noisy(v []uint64) bool {
 	var seen [4]uint64
 	v = v[:min(len(v), 256)]
@@ -416,12 +421,13 @@ func noisy(v []uint64) bool {
 	return 2*n > len(v)
 }
 
-// after leaves the key of the row after each in f.end.
+// after sets f.end to the key of the next row, for each row.
 func (f *follower) after(keys []uint64) {
 	f.end = append(append(f.end[:0], keys[1:]...), keys[len(keys)-1])
 }
 
-// ask finds begin and end of the calls with the numbers; those of a row without one are of the row before, and first before them.
+// ask sets f.begin and f.end to begin and end of the calls in f.number. A row without a call gets those of the row before, or first if
+// there is none. It does the same for the calls of other times.
 func (f *follower) ask(first uint64) (err error) {
 	f.begin, f.end = grow64(f.begin, len(f.number)), grow64(f.end, len(f.number))
 	b, e, c := first, first, f.calls
@@ -452,7 +458,7 @@ func (f *follower) ask(first uint64) (err error) {
 			}
 		}
 		f.begin[i], f.end[i] = b, e
-		for _, x := range stepping { // at once: calls are read in their order
+		for _, x := range stepping { // in the same loop: calls are read in ascending order
 			x.begin[i], x.end[i] = b, e
 			if step := x.steps[i]; step != 0 {
 				if x.begin[i], x.end[i], err = c.span(n + unzigzag(step)); err != nil {
@@ -464,7 +470,7 @@ func (f *follower) ask(first uint64) (err error) {
 	return nil
 }
 
-// following decodes a following page of count rows; calls are those of its location, nil where its type has none.
+// following decodes a following page of count rows into dst. calls are those of the location, nil if the type has none.
 func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firstN uint64, calls *callSpans) error {
 	form := followerForm{t.ID, isEarlier(payload)}
 	f := d.followers[form]
@@ -558,7 +564,7 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 	return nil
 }
 
-// base is what the values of a column are where it has no planes, nil for 0.
+// base returns the values that a column has if all its stored values are 0. nil stands for zeros.
 func (f *follower) base(c Column, keys []uint64) []uint64 {
 	switch c.Transform {
 	case transformBegin:
@@ -579,39 +585,39 @@ func (f *follower) base(c Column, keys []uint64) []uint64 {
 	return nil
 }
 
-// followerForm is a form of following pages.
+// followerForm is a type and a form of following pages.
 type followerForm struct {
 	id      TypeID
 	earlier bool
 }
 
-// callSpans are begins and ends of the calls of a location: those of the last few pages that were asked for.
+// callSpans gives begin and end of the calls of a location. It holds the last four pages that it was asked for.
 type callSpans struct {
 	typ      *Type
-	rows     uint64 // calls
+	rows     uint64 // number of calls
 	pages    [4]spanPage
-	in       *spanPage  // in hand
-	turn     int        // which of pages is next to go
-	near     int        // where find found a call in its page
-	most     uint64     // the last call that is asked for
-	src      pageSource // of pages as they are stored
-	index    []pageRef  // of a segment
+	in       *spanPage  // the page used last
+	turn     int        // index of the page to be replaced next
+	near     int        // index of the last result of find in its page
+	most     uint64     // the last call that will be asked for
+	src      pageSource // pages of calls, as they are stored
+	index    []pageRef  // page table, of a segment only
 	decoders *sync.Pool
 	scratch  []byte
 	readers  *callReaders // of the file
 	p        Proc
-	times    CallReader // in use
-	once     bool       // for one page of rows
+	times    CallReader // the reader in use, nil: none yet
+	once     bool       // only one page of rows is decoded
 }
 
-// spanPage is a page of calls.
+// spanPage has begin and end of the calls of one page.
 type spanPage struct {
 	first      uint64
 	begin, end []uint64
-	partly     bool // the calls after it are not in hand, and ends after these not known
+	partly     bool // begin and end have only the first calls of the page, and ends of these after the last are unknown (Never)
 }
 
-// reuse makes c other spans, in the same memory.
+// reuse sets c to spans but keeps the memory of c.
 func (c *callSpans) reuse(spans callSpans) {
 	spans.scratch = c.scratch
 	for i := range c.pages {
@@ -620,7 +626,7 @@ func (c *callSpans) reuse(spans callSpans) {
 	*c = spans
 }
 
-// span returns begin and end of a call; 0 for one that is not there.
+// span returns begin and end of call n, or 0 if there is no such call.
 func (c *callSpans) span(n uint64) (begin, end uint64, err error) {
 	p := c.in
 	if p == nil || n-p.first >= uint64(len(p.begin)) {
@@ -640,7 +646,7 @@ func (c *callSpans) span(n uint64) (begin, end uint64, err error) {
 	return begin, end, nil
 }
 
-// find returns the last call that has begun at an instant, the first one if there is none. Of a segment alone.
+// find returns the last call that began at or before t, or call 0 if there is none. It works for segments only.
 func (c *callSpans) find(t uint64) (uint64, error) {
 	if c.rows == 0 {
 		return 0, nil
@@ -652,7 +658,7 @@ func (c *callSpans) find(t uint64) (uint64, error) {
 		}
 	}
 	p := c.in
-	k := c.near // times ascend in most searches: the call is this one or a few after it
+	k := c.near // t ascends in most searches, so the call is this one or one of the next
 	if k >= len(p.begin) || p.begin[k] > t {
 		k = 0
 	}
@@ -666,7 +672,7 @@ func (c *callSpans) find(t uint64) (uint64, error) {
 	return p.first + uint64(k), nil
 }
 
-// page takes the page of call n in hand; unless the whole is wanted, a view for one page of rows only up to the last call asked for.
+// page returns the page of call n and makes it c.in. Unless whole is set, it may read a view only up to c.most if c.once is set.
 func (c *callSpans) page(n uint64, whole bool) (*spanPage, error) {
 	ord := n / uint64(c.typ.PageRows)
 	first := ord * uint64(c.typ.PageRows)
@@ -698,7 +704,7 @@ func (c *callSpans) page(n uint64, whole bool) (*spanPage, error) {
 	return p, nil
 }
 
-// decode reads begins and ends alone.
+// decode decodes begins and ends only.
 func (c *callSpans) decode(to *spanPage, p *payload) error {
 	to.begin, to.end = grow64(to.begin, p.count), grow64(to.end, p.count)
 	dec := c.decoders.Get().(*decoder)
@@ -719,7 +725,7 @@ func (c *callSpans) decode(to *spanPage, p *payload) error {
 	return nil
 }
 
-// spans reads the times that a segment has of a view.
+// spans decodes the times that are next to a view in a segment.
 func (d *decoder) spans(begin, end []uint64, t *Type, times []byte) error {
 	kb, size, err := parseKeyBlock(times, len(begin))
 	if err != nil {
@@ -739,7 +745,7 @@ func (d *decoder) spans(begin, end []uint64, t *Type, times []byte) error {
 	return err
 }
 
-// view reads those of a view from the call graph.
+// view reads the times of a view from the call graph.
 func (c *callSpans) view(to *spanPage, p *payload) error {
 	w, err := parseView(p.b, p.count)
 	if err != nil {
@@ -766,7 +772,7 @@ func (c *callSpans) view(to *spanPage, p *payload) error {
 	return nil
 }
 
-// close gives back what others may use.
+// close gives the reader of calls back to the file.
 func (c *callSpans) close() {
 	if c.times != nil {
 		c.readers.give(c.p, c.times)
@@ -774,7 +780,7 @@ func (c *callSpans) close() {
 	c.times = nil
 }
 
-// storedPages are the pages of a file's array as they are stored, whatever is to follow from others in them.
+// storedPages gives the pages of an array in a file as they are stored, without decoding views and following pages.
 type storedPages struct{ fileSource }
 
 func (s *storedPages) payload(ord uint64) (payload, error) {
@@ -785,10 +791,10 @@ func (s *storedPages) payload(ord uint64) (payload, error) {
 	return payload{b: pg.bytes, codec: pg.codec, count: int(pg.count)}, nil
 }
 
-// calls returns the spans of the location's calls for pages that follow them. One page of them is read at a time, or as much as is
-// good for a scan.
+// calls returns the spans of the location's calls, for pages that follow them. ahead is the number of bytes to read ahead; 0: one page of
+// calls at a time.
 func (a *pages) calls(ahead int64) (*callSpans, error) {
-	if a.f.dir == nil { // salvaged: no region can be looked up, and no graph be asked
+	if a.f.dir == nil { // a salvaged file has neither a directory nor a call graph
 		return nil, ErrNoTimes
 	}
 	of, err := a.f.array(a.proc, TypeCall, a.cost)
@@ -798,16 +804,16 @@ func (a *pages) calls(ahead int64) (*callSpans, error) {
 	return &callSpans{typ: of.typ, rows: of.Len(), src: &storedPages{fileSource{a: of, ahead: ahead}}, decoders: &a.f.decoders, readers: &a.f.times, p: a.proc, once: ahead == 0}, nil
 }
 
-// Of says which call the newest row, of a type without numbers of calls, is of, and when that begins: it need not be looked up. That
-// of all rows is told, or of none; Never is for one that is of no call.
+// Of sets the call of the newest row, and the begin of that call, for a type whose rows do not have the number of a call. So the builder
+// need not find it. call is Never for a row without a call. Call it for all rows of an array, or for none.
 func (b *ArrayBuilder) Of(call, begin uint64) {
 	if b.follower != nil {
 		b.follower.told = append(b.follower.told, toldCall{call, begin})
 	}
 }
 
-// Follow says to which calls rows of a builder leave their times. Rows that have the number of a call say by own that they begin and
-// end with it: it need not be looked up.
+// Follow says that rows leave their times to these calls. own says that each row with the number of a call begins and ends with it, so that
+// the builder need not read the call.
 func (b *ArrayBuilder) Follow(tt *TypeTable, calls FinishedArray, own bool) {
 	f := b.enc.follower(b.typ)
 	if f == nil {

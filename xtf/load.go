@@ -2,19 +2,17 @@ package xtf
 
 import "sync/atomic"
 
-// slots are the places of an array's index pages, or of its only page, where
-// lookups find what is in the cache. Data pages below an index are in the kids
-// of their parent.
+// slots has a place for each index page of an array, or for its only page. There lookups find the pages that are in the cache. The places
+// of data pages below an index page are in page.kids of that page.
 type slots struct {
-	first [maxLevels]uint64 // index of the first page of a level in pages
+	first [maxLevels]uint64 // by level: index in pages of its first page
 	pages []atomic.Pointer[page]
 }
 
-// maxSlots bounds the slots of an array: 512 KiB. An index with more pages is
-// found by the keys of the cache alone.
+// maxSlots limits the slots of an array to 512 KiB. The index pages of a larger array are found through the keys of the cache only.
 const maxSlots = 1 << 16
 
-// newSlots makes the slots of an array with this descriptor.
+// newSlots makes the slots for an array with this descriptor.
 func newSlots(d *descriptor) *slots {
 	s := &slots{}
 	n := uint64(0)
@@ -30,12 +28,12 @@ func newSlots(d *descriptor) *slots {
 	return s
 }
 
-// slot is the place of page ord of a level, nil if it has none.
+// slot returns the slot of page ord of a level, or nil if it has none.
 func (a *pages) slot(lv int, ord uint64) *atomic.Pointer[page] {
 	s := a.slots.Load()
 	if s == nil {
 		s = newSlots(a.desc)
-		a.slots.Store(s) // two at once: one of them starts empty, and that is all
+		a.slots.Store(s) // of two goroutines at once, one loses the slots that it has filled
 	}
 	if i := s.first[lv] + ord; i < uint64(len(s.pages)) {
 		return &s.pages[i]
@@ -71,7 +69,7 @@ func (a *pages) indexAt(lv int, ord uint64, crc uint32, root bool, slot *atomic.
 	return pg, err
 }
 
-// identity is what the header of a page of the array says of where it belongs.
+// identity returns the fields that the header of a page must have.
 func (a *pages) identity(kind uint8, lv int, ord uint64) header {
 	return header{kind: kind, level: uint8(lv), typ: a.desc.typ, proc: a.proc, ordinal: ord}
 }
@@ -84,7 +82,7 @@ func (t *tally) add(hit bool) {
 	}
 }
 
-// loadAbove reads and verifies page ord of a level above the data pages, which lies at off and has so many bytes for each child.
+// loadAbove reads and verifies an index or aux page of a level. It is at file offset off and has entry bytes for each child.
 func (a *pages) loadAbove(kind uint8, lv int, ord uint64, off, entry int64) (*page, error) {
 	n := childCount(uint64(a.desc.levels[lv-1].pages), a.typ.Fanout, ord)
 	size := n * int(entry)
@@ -118,13 +116,13 @@ func (a *pages) loadIndex(lv int, ord uint64) (*page, error) {
 	return pg, nil
 }
 
-// pageRows is the number of rows of data page ord, of pages of at most z.
+// pageRows returns the number of rows of data page ord, if pages have z rows.
 func (d *descriptor) pageRows(ord uint64, z int) int {
 	return int(min(uint64(z), d.rows-ord*uint64(z)))
 }
 
-// place returns where data page ord lies and how long it is: from its index
-// entry, from the stride, or, for the only page, from the descriptor.
+// place returns the offset and the length of data page ord: from its index entry, from the fixed distance of pages, or, for the only page,
+// from the descriptor.
 func (a *pages) place(ord uint64, from child) (off, size int64, err error) {
 	d := a.desc
 	switch {
@@ -213,7 +211,7 @@ func (a *pages) only(t *tally) (*page, error) {
 	return a.dataAt(0, child{}, slot, t)
 }
 
-// openData verifies the bytes of data page ord and makes its keys addressable.
+// openData verifies the bytes of data page ord and prepares access to its keys.
 func (a *pages) openData(b []byte, ord uint64) (*page, error) {
 	count := a.desc.pageRows(ord, a.typ.PageRows)
 	size := -1
@@ -244,7 +242,7 @@ func (a *pages) openData(b []byte, ord uint64) (*page, error) {
 	return pg, nil
 }
 
-// openView makes the rows of a page that is a view or follows, for the cache.
+// openView decodes the rows of a view or following page, for the cache.
 func (a *pages) openView(pg *page) (err error) {
 	if !pg.isView(a.typ.ID) {
 		return nil
@@ -257,17 +255,17 @@ func (a *pages) openView(pg *page) (err error) {
 	return err
 }
 
-// isView says whether rows of a page of a type follow from other rows, or from the call graph.
+// isView returns whether the page is a view or a following page: its rows depend on the call graph or on other rows.
 func (p *page) isView(of TypeID) bool {
 	return p.codec == CodecPacked && (of == TypeCall && isView(p.bytes) || isFollowing(p.bytes))
 }
 
-// unfolder turns pages of an array that are views or follow into pages of plain rows.
+// unfolder decodes views and following pages of an array to plain rows.
 type unfolder struct {
 	a     *pages
-	ahead int64      // how much is read ahead, see pages.calls
-	times CallReader // of views, once one was met
-	calls *callSpans // of pages that follow calls, once one was met
+	ahead int64      // bytes to read ahead, see pages.calls
+	times CallReader // for views; set when the first one is read
+	calls *callSpans // for pages that follow calls; set when the first one is read
 }
 
 func (u *unfolder) unfold(pg *page, rows []byte) (err error) {
@@ -297,7 +295,7 @@ func (u *unfolder) unfold(pg *page, rows []byte) (err error) {
 	return err
 }
 
-// close gives back what others may use, unless something failed.
+// close gives the reader of calls back to the file. After an error it must not be called.
 func (u *unfolder) close() {
 	if u.times != nil {
 		u.a.f.times.give(u.a.proc, u.times)
@@ -308,7 +306,7 @@ func (u *unfolder) close() {
 	u.times, u.calls = nil, nil
 }
 
-// checkKeys makes sure that the keys of a page rise, and stay within the array.
+// checkKeys returns an error if the keys of a page do not ascend or are outside of the array's bounds.
 func (a *pages) checkKeys(pg *page, ord uint64) error {
 	if a.typ.Role == RoleNone {
 		return nil
@@ -337,17 +335,17 @@ func (a *pages) checkKeys(pg *page, ord uint64) error {
 	return nil
 }
 
-// loadAux reads aux page ord of a level, next to the cache.
+// loadAux reads aux page ord of a level without the cache.
 func (a *pages) loadAux(lv int, ord uint64) (*page, error) {
 	return a.loadAbove(pageAux, lv, ord, a.auxOffset(lv, ord), auxEntry(len(a.desc.totals), lv))
 }
 
-// pageOffset is where in the file page ord of a level with a stride lies.
+// pageOffset returns the file offset of page ord of a level whose pages are at a fixed distance.
 func (a *pages) pageOffset(lv int, ord uint64) int64 {
 	return a.base + int64(a.desc.levels[lv].start) + int64(ord)*pageStride(a.typ, a.desc.codec, lv, a.f.types.align)
 }
 
-// auxOffset is where in the file aux page ord of a level lies.
+// auxOffset returns the file offset of aux page ord of a level.
 func (a *pages) auxOffset(lv int, ord uint64) int64 {
 	return a.base + int64(a.desc.levels[lv].auxStart) + int64(ord)*auxStride(a.typ, len(a.desc.totals), lv, a.f.types.align)
 }

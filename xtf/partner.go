@@ -6,20 +6,18 @@ import (
 	"fmt"
 )
 
-// ErrSharedChannel says that several locations of a process used a channel, so
-// that a position in it belongs to none of them: only the stored partner tells.
+// ErrSharedChannel says that several locations of a process use the channel. Then a position in the channel does not determine a location,
+// and only the stored partner tells the other side of a message.
 var ErrSharedChannel = errors.New("several locations share the channel")
 
-// Partner is where the other side of a message is: row N of the P2P array of
-// location P.
+// Partner is the other side of a message: row N of the P2P array of location P.
 type Partner struct {
 	P Proc
 	N uint64
 }
 
-// Partner returns the stored other side of message n of location p; ok is false
-// for a message without one. It reads one row, and none at the other side. Costs
-// are added to st unless it is nil.
+// Partner returns the stored other side of message n of location p. ok is false if the message has none. It reads the row of message n
+// only. The cost is added to st unless it is nil.
 func (f *File) Partner(p Proc, n uint64, st *Stats) (to Partner, ok bool, err error) {
 	m, err := f.message(p, n, st)
 	if err != nil || m.MateN == Never {
@@ -31,10 +29,9 @@ func (f *File) Partner(p Proc, n uint64, st *Stats) (to Partner, ok bool, err er
 	return Partner{Proc(m.MateP), m.MateN}, true, nil
 }
 
-// PartnerByChannel finds the same without the stored one: the channel of the
-// other direction at the peer, and in it the entry at the message's own place. It
-// costs O(log N) and O(log locations). A channel that several locations of
-// either process use is ErrSharedChannel.
+// PartnerByChannel finds the same partner without the stored one: in the peer's channel of the other direction it takes the entry at the
+// position that the message has in its own channel. It costs O(log N) and O(log locations). The error is ErrSharedChannel if several
+// locations of either process use the channel.
 func (f *File) PartnerByChannel(p Proc, n uint64, st *Stats) (to Partner, ok bool, err error) {
 	m, err := f.message(p, n, st)
 	if err != nil || m.Seq == Never || m.Peer == undefined {
@@ -63,7 +60,7 @@ func (f *File) PartnerByChannel(p Proc, n uint64, st *Stats) (to Partner, ok boo
 	return to, err == nil, err
 }
 
-// message reads row n of the P2P array of p.
+// message returns row n of the P2P array of p.
 func (f *File) message(p Proc, n uint64, st *Stats) (m P2P, err error) {
 	a, err := f.array(p, TypeP2P, st)
 	if err != nil {
@@ -76,8 +73,8 @@ func (f *File) message(p Proc, n uint64, st *Stats) (m P2P, err error) {
 	return m, err
 }
 
-// Locations returns the locations [p1, p2) of a process: two binary searches in
-// the directory, which is in (process, thread) order.
+// Locations returns the locations p1 to p2-1 of a process. It costs two binary searches in the directory, which is in (process, thread)
+// order.
 func (f *File) Locations(process uint32, st *Stats) (p1, p2 Proc, err error) {
 	first := func(limit uint64) (Proc, error) {
 		lo, hi := uint64(0), uint64(f.Procs())
@@ -125,8 +122,8 @@ func (f *File) onlyChannel(process uint32, want *Channel, st *Stats) (p Proc, c 
 	return p, c, ok, err
 }
 
-// Channel returns the channel of location p with the key, tag and direction of
-// want: two descents for the key, then a binary search among its rows.
+// Channel returns the channel of location p with the key, tag and direction of want. It costs two descents for the key and a binary search
+// among the rows with that key.
 func (f *File) Channel(p Proc, want *Channel, st *Stats) (c Channel, ok bool, err error) {
 	a, err := f.array(p, TypeChannel, st)
 	if err != nil {
@@ -160,7 +157,7 @@ func (f *File) Channel(p Proc, want *Channel, st *Stats) (c Channel, ok bool, er
 	return Channel{}, false, nil
 }
 
-// entry returns the row of an array of p that entry i of a channel names.
+// entry returns entry i of a channel: a row number of array of of location p.
 func (f *File) entry(p Proc, c *Channel, i uint64, of *Array, st *Stats) (uint64, error) {
 	a, err := f.array(p, TypeChan, st)
 	if err != nil {
@@ -176,17 +173,14 @@ func (f *File) entry(p Proc, c *Channel, i uint64, of *Array, st *Stats) (uint64
 	return n, err
 }
 
-// undefined is the peer and the tag of channels of collectives, and the peer of
-// messages whose other process is not known.
+// undefined is the peer and the tag of channels of collectives, and the peer of messages whose peer is not known.
 const undefined = ^uint32(0)
 
-// Members visits the members of the collective with this ordinal on a
-// communicator among the locations [p1, p2), ascending, until visit returns
-// false: row n of the COLL array of p. Each location costs a search for the
-// communicator's channel and a guess in it, which is right where one location of
-// a process calls collectives on it, else a binary search. Of communicators of
-// one process, such as MPI_COMM_SELF, ask for the locations of that process. The
-// row is valid during the call. Costs are added to st unless it is nil.
+// Members calls visit for each member of the collective with this ordinal on a communicator, among the locations p1 to p2-1 in ascending
+// order, until visit returns false. A member is row n of the COLL array of p. For each location it searches the communicator's channel and
+// guesses the place in it. The guess is right if only one location of the process calls collectives on the communicator; if not, a binary
+// search follows. For a communicator of one process, such as MPI_COMM_SELF, pass the locations of that process. visit must not keep the
+// row. The cost is added to st unless it is nil.
 func (f *File) Members(comm uint32, ordinal uint64, p1, p2 Proc, st *Stats, visit func(p Proc, n uint64, row []byte) bool) error {
 	var row []byte
 	for p := uint64(p1); p < min(uint64(p2), uint64(f.Procs())); p++ {
@@ -209,9 +203,8 @@ func (f *File) Members(comm uint32, ordinal uint64, p1, p2 Proc, st *Stats, visi
 	return nil
 }
 
-// member finds the entry of a channel of collectives whose row has the ordinal.
-// Ordinals rise along a channel; a collective that was never matched has none
-// and counts as the largest.
+// member returns the entry of a channel of collectives whose row has the ordinal. Ordinals ascend along a channel. A collective that was
+// not matched has none and counts as the largest.
 func (f *File) member(p Proc, c *Channel, ordinal uint64, row []byte, st *Stats) (n uint64, b []byte, ok bool, err error) {
 	a, err := f.array(p, TypeColl, st)
 	if err != nil || ordinal == Never {
@@ -238,16 +231,16 @@ func (f *File) member(p Proc, c *Channel, ordinal uint64, row []byte, st *Stats)
 	return 0, row, false, nil
 }
 
-// Message is a P2P row after the match.
+// Message is a P2P row after matching.
 type Message struct {
 	P2P
 	N    uint64 // number of the row
-	Path uint32 // the location's own number of the call path of its call
-	Late bool   // a send, and Call tells of a receiver that comes after it is entered
+	Path uint32 // of the message's call, numbered within the location
+	Late bool   // a send; its receiver comes after Call was entered, as Call says
 	Call SendCall
 }
 
-// Collective is a COLL row after the match.
+// Collective is a COLL row after matching.
 type Collective struct {
 	Coll
 	N     uint64
@@ -255,31 +248,27 @@ type Collective struct {
 	Cause CollCause
 }
 
-// CollCause says whom a member of a collective operation needed, by the class of
-// the operation: all others (barrier, creation of a handle, all to all), the root (from one to all), the
-// others (the root of all to one), those of lower rank (prefix). But for barriers
-// and handles only members count that give bytes, and only one that gets bytes needs them.
-// Non-blocking operations count from their initiation. Without such members, and for
-// members that need nobody, it is what NoCollCause returns.
+// CollCause says which members a member of a collective operation had to wait for. That depends on the class of the operation: all others
+// (barrier, creation of a handle, all to all), the root (one to all), the others (root of all to one), or those of lower rank (prefix).
+// Except for barriers and handles, only members that give bytes are waited for, and only by members that get bytes. Non-blocking operations
+// count from their initiation. NoCollCause is the value for a member that waits for nobody.
 type CollCause struct {
-	CauseT uint64 // enter that ends the wait, ticks: the last one needed; of a root of all to one the first
-	LastT  uint64 // the last enter needed
-	CauseP uint32 // location of CauseT, the lowest of several
+	CauseT uint64 // enter that ends the wait, ticks: of the members waited for the last one, but for a root of all to one the first one
+	LastT  uint64 // last enter of the members waited for, ticks
+	CauseP uint32 // location of CauseT; of several the lowest
 	LastP  uint32 // location of LastT
 }
 
-// NoCollCause returns the cause of a member that needs nobody: times are Never,
-// locations all ones.
+// NoCollCause returns the cause of a member that waits for nobody: times are Never, locations all ones.
 func NoCollCause() CollCause { return CollCause{Never, Never, 0xFFFFFFFF, 0xFFFFFFFF} }
 
-// SendCall is the call that completes a send, which of a blocking one is the call
-// that begins it, and when the receiver was there. Ticks.
+// SendCall describes the call that completes a send (of a blocking send its only call), and when the receiver was ready. Times are ticks.
 type SendCall struct {
-	CallN  uint64 // of the call; Never outside of all MPI calls
-	Enter  uint64 // of the call; it leaves at P2P.done
-	Post   uint64 // enter of the call that posts the receive; where that is before the send began, its begin
-	Out    uint64 // from here on the receiver is out of calls that make progress; 0: not known to be in one before
-	Ready  uint64 // the first instant after that at which it is in one
-	Path   uint32 // the location's own number of the call path of a non-blocking send's call
+	CallN  uint64 // number of the call; Never outside of MPI calls
+	Enter  uint64 // enter of the call, which leaves at P2P.done
+	Post   uint64 // enter of the call that posts the receive, but not before the begin of the send
+	Out    uint64 // from here on the receiver is not in a call that makes progress; 0: it is not known to have been in one before
+	Ready  uint64 // first instant after Out at which the receiver is in such a call
+	Path   uint32 // of the call of a non-blocking send, numbered within the location
 	Region uint32 // of the call
 }

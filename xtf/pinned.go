@@ -2,41 +2,37 @@ package xtf
 
 import "io"
 
-// Scratch is storage whose bytes may be changed, for pages that wait for the ends
-// of their rows.
+// Scratch is storage whose bytes can be changed. It takes pinned pages: full pages that have open rows.
 type Scratch interface {
 	Sink
 	io.WriterAt // over bytes that were appended
 }
 
-// spill is where a builder puts pinned pages beyond those it may hold. A page
-// goes there plain; a row of it that ends late is read, changed and written back
-// alone; once its last row is closed the page comes back, is encoded, and its
-// place is used again. The page pinned longest goes first: it waits for the
-// outermost calls, so the pages in the scratch space are always the first ones of
-// the pinned, and rows that end soon stay in memory.
+// spill moves pinned pages to scratch storage if the builder holds too many. A page is stored there as plain rows. To close one of its
+// rows, only that row is read, changed and written back. After its last open row is closed, the page is read back and encoded, and its
+// place is used again. The page that has been pinned longest is moved first: it waits for the end of the outermost calls. So the pages in
+// the scratch space are always the first of pinned, and rows that end soon stay in memory.
 type spill struct {
 	to    Scratch
-	limit int     // pages held at most, 0: no limit
-	count int     // pages in the scratch space: the first ones of pinned
-	gaps  []int64 // places of pages that came back
+	limit int     // pages held in memory at most; 0: no limit
+	count int     // number of pages in the scratch space, the first ones of pinned
+	gaps  []int64 // free places in the scratch space
 
-	row   []byte // of a page in the scratch space, handed out by Row
-	at    int64  // where it belongs
-	dirty bool   // it is handed out and was not written back
+	row   []byte // copy of a row in the scratch space, which Row has returned
+	at    int64  // offset of that row
+	dirty bool   // the row was returned and not yet written back
 }
 
-// leastHeld is the current page, and one that is being encoded.
+// leastHeld counts the current page and one that is being encoded.
 const leastHeld = 2
 
-// SpillPinned lets the builder hold at most limit pages (at least 2) in memory;
-// pinned ones beyond that wait in to. The encoded pages are the same. Call it
-// before the first row.
+// SpillPinned limits the pages that the builder holds in memory to limit (at least 2). More pinned pages are moved to to. The encoded pages
+// are the same. Call it before the first row.
 func (b *ArrayBuilder) SpillPinned(to Scratch, limit int) {
 	b.spill.to, b.spill.limit = to, max(limit, leastHeld)
 }
 
-// spares is how many blank pages are worth keeping.
+// spares returns how many blank pages a builder keeps.
 func (s *spill) spares() int {
 	if s.limit > 0 {
 		return 1
@@ -44,7 +40,7 @@ func (s *spill) spares() int {
 	return 4
 }
 
-// spillOldest keeps within the limit, before a new current page is made.
+// spillOldest moves a pinned page to the scratch space if the next current page would exceed the limit.
 func (b *ArrayBuilder) spillOldest() {
 	s := &b.spill
 	if s.limit == 0 || len(b.pinned)-s.count <= s.limit-leastHeld || b.err != nil {
@@ -66,8 +62,7 @@ func (b *ArrayBuilder) spillOldest() {
 	pg.rows = nil
 }
 
-// spilledRow returns a copy of a row in the scratch space that storeRow writes
-// back.
+// spilledRow returns a copy of a row in the scratch space. storeRow writes it back.
 func (b *ArrayBuilder) spilledRow(pg *openPage, slot int) []byte {
 	s := &b.spill
 	at := pg.off + int64(slot*b.typ.RowBytes)
@@ -83,7 +78,7 @@ func (b *ArrayBuilder) spilledRow(pg *openPage, slot int) []byte {
 	return s.row
 }
 
-// storeRow writes back the row that Row handed out.
+// storeRow writes back the row that Row returned, if it is in the scratch space.
 func (b *ArrayBuilder) storeRow() {
 	s := &b.spill
 	if !s.dirty {
@@ -95,7 +90,7 @@ func (b *ArrayBuilder) storeRow() {
 	}
 }
 
-// load brings a page back from the scratch space.
+// load reads a page back from the scratch space and frees its place.
 func (b *ArrayBuilder) load(pg *openPage) {
 	pg.rows = b.blankPage().rows
 	b.readBack(pg.rows, pg.off)
@@ -103,7 +98,7 @@ func (b *ArrayBuilder) load(pg *openPage) {
 	b.spill.count--
 }
 
-// readBack fills p from the scratch space.
+// readBack fills p with the bytes at off in the scratch space.
 func (b *ArrayBuilder) readBack(p []byte, off int64) {
 	n, err := b.spill.to.ReadAt(p, off)
 	if n == len(p) {

@@ -2,16 +2,15 @@ package xtf
 
 import "math/bits"
 
-// Keys of TIMEBIN and TILE: group<<60 | level<<52 | bin. Bin b of a level is the
-// ticks [b * 4^level, (b+1) * 4^level).
+// Keys of TIMEBIN and TILE are group<<60 | level<<52 | bin. Bin b of a level has the ticks from b * 4^level to (b+1) * 4^level - 1.
 const (
 	binBits   = 52
 	groupBits = 60
-	topLevel  = 32 // bins of 4^32 ticks hold every time
+	topLevel  = 32 // a bin of 4^32 ticks has all times
 )
 
-// Pyramid reads the rows of an array of TIMEBIN, or those of TILE with one size
-// of groups, by level and time. It is as safe for concurrent use as the array.
+// Pyramid finds rows of TIMEBIN, or rows of TILE for one size of groups, by level and time. It can be used by several goroutines if the
+// array can.
 type Pyramid struct {
 	a      *Array
 	group  uint64
@@ -19,8 +18,8 @@ type Pyramid struct {
 	Top    uint8 // level of the widest ones; without rows both are 0
 }
 
-// Pyramid returns the rows of an array whose key has the given group: 0 for
-// TIMEBIN, f for tiles of 16^f locations. It costs two descents and two keys.
+// Pyramid returns the rows of an array with this group in their key: 0 for TIMEBIN, f for tiles of 16^f locations. It costs two descents
+// and the reading of two keys.
 func (a *Array) Pyramid(group uint8) (*Pyramid, error) {
 	p := &Pyramid{a: a, group: uint64(group&15) << groupBits}
 	first, err := a.Rank(p.group)
@@ -46,27 +45,25 @@ func (a *Array) Pyramid(group uint8) (*Pyramid, error) {
 	return p, nil
 }
 
-// BinLevel is the level in a key of TIMEBIN or TILE.
+// BinLevel returns the level in a key of TIMEBIN or TILE.
 func BinLevel(key uint64) uint8 { return uint8(key &^ (15 << groupBits) >> binBits) }
 
-// BinSpan returns the first and the last tick of the bin of a key with a level
-// up to 32.
+// BinSpan returns the first and the last tick of the bin of a key. The level must be at most 32.
 func BinSpan(key uint64) (first, last uint64) {
 	shift := 2 * BinLevel(key)
 	bin := key & (1<<binBits - 1)
 	return bin << shift, (bin+1)<<shift - 1
 }
 
-// Level returns the level to draw [t1, t2) with in width pixels: the widest bins
-// that are not wider than a pixel, or the narrowest there are.
+// Level returns the level for a picture of [t1, t2) that is width pixels wide: that of the widest bins that are not wider than a pixel, or
+// Finest.
 func (p *Pyramid) Level(t1, t2 uint64, width int) uint8 {
 	pixel := (t2 - min(t1, t2)) / uint64(max(width, 1)) // ticks, rounded down
 	level := uint8(max(bits.Len64(pixel)-1, 0) / 2)
 	return min(max(level, p.Finest), p.Top)
 }
 
-// Find returns the numbers of the rows of a level whose bins overlap [t1, t2), as
-// [n1, n2). Cost: two descents, whatever the span.
+// Find returns the rows n1 to n2-1: those of a level whose bins overlap [t1, t2). It costs two descents, whatever the length.
 func (p *Pyramid) Find(level uint8, t1, t2 uint64) (n1, n2 uint64, err error) {
 	if t1 >= t2 || level > topLevel {
 		return 0, 0, nil

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// FinishedArray is a finished array and where its pages are stored.
+// FinishedArray is a finished array: its page table and the storage of its pages.
 type FinishedArray struct {
 	Summary *ArraySummary
 	Data    io.ReaderAt // the Sink it was built into, or a copy of it
@@ -30,23 +30,23 @@ func (b *Blob) appendEntry(dst []byte, off int64) []byte {
 	return s.Append(dst)
 }
 
-// level is one level of an array as its descriptor tells it.
+// level is the entry of a level in an array descriptor.
 //
 //xtf:form levelEntry
 type level struct {
-	start    uint64 // of the first page, from the array's base
-	auxStart uint64 // of the first aux page, Never if there are none
+	start    uint64 // of the first page, relative to the array's base
+	auxStart uint64 // of the first aux page, relative to the same; Never if there are none
 	pages    uint32
 	zero     uint32
 }
 
-// descriptor is the array descriptor of a region head.
+// descriptor describes an array in a region head.
 type descriptor struct {
 	typ         TypeID
 	rows        uint64
 	first, last uint64
 	maxEnd      uint64
-	base        uint64 // from the region's body
+	base        uint64 // relative to the region's body
 	bytes       uint64
 	codec       Codec
 	totals      []uint64 // K
@@ -58,18 +58,18 @@ const (
 	regionHead     = 64
 )
 
-// arrayPlan is the layout of one array.
+// arrayPlan is the layout of an array.
 type arrayPlan struct {
 	desc   descriptor
 	typ    *Type
 	sum    *ArraySummary
 	data   io.ReaderAt
-	stride []int64 // of full pages, per level; level 0 of packed arrays: 0
-	aux    []int64 // stride of aux pages per level
+	stride []int64 // by level: distance of pages; 0 for data pages of packed arrays
+	aux    []int64 // by level: distance of aux pages
 }
 
-// RegionPlan is the layout of one region: its exact size is known before any
-// offset is. It holds the head and the page tables of its arrays.
+// RegionPlan is the layout of a region. It gives the exact size of the region before its offset in the file is known. It holds the head and
+// the page tables of the arrays.
 type RegionPlan struct {
 	proc   Proc
 	align  int64
@@ -82,8 +82,7 @@ type RegionPlan struct {
 	last   uint64
 }
 
-// PlanRegion lays out the region of p from its finished arrays, in any order,
-// and its blobs, in the given order. Arrays without rows leave no trace.
+// PlanRegion lays out the region of p. The finished arrays may be in any order; blobs are kept in order. Arrays without rows are left out.
 func PlanRegion(tt *TypeTable, p Proc, arrays []FinishedArray, blobs []Blob) (*RegionPlan, error) {
 	r := &RegionPlan{proc: p, align: tt.align, blobs: blobs, first: Never}
 	for _, a := range arrays {
@@ -116,7 +115,7 @@ func PlanRegion(tt *TypeTable, p Proc, arrays []FinishedArray, blobs []Blob) (*R
 	return r, r.place()
 }
 
-// endOrZero leaves ends that never came out of a region's time span.
+// endOrZero returns end, or 0 for Never: open ends do not belong to the time span of a region.
 func endOrZero(end uint64) uint64 {
 	if end == Never {
 		return 0
@@ -124,7 +123,7 @@ func endOrZero(end uint64) uint64 {
 	return end
 }
 
-// planArray computes where the pages of an array stand, from its own base.
+// planArray computes the offsets of the pages of an array, relative to its base.
 func planArray(t *Type, s *ArraySummary, a FinishedArray, align int64) (arrayPlan, error) {
 	p := arrayPlan{typ: t, sum: s, data: a.Data}
 	p.desc = descriptor{
@@ -161,17 +160,17 @@ func planArray(t *Type, s *ArraySummary, a FinishedArray, align int64) (arrayPla
 	return p, nil
 }
 
-// entries is the number of children of index page ord of a level.
+// entries returns the number of children of index page ord of a level.
 func (p *arrayPlan) entries(lv int, ord uint64) int {
 	return childCount(uint64(p.desc.levels[lv-1].pages), p.typ.Fanout, ord)
 }
 
-// childCount is the number of entries of index page ord above so many children.
+// childCount returns the number of children of index page ord, if the level below has that many pages and s fit into one index page.
 func childCount(children uint64, s int, ord uint64) int {
 	return int(min(uint64(s), children-ord*uint64(s)))
 }
 
-// pageStride is the distance of full pages of a level, 0 where it varies.
+// pageStride returns the distance of pages of a level in bytes, or 0 if it varies.
 func pageStride(t *Type, codec Codec, lv int, align int64) int64 {
 	switch {
 	case lv > 0:
@@ -186,8 +185,7 @@ func auxStride(t *Type, k, lv int, align int64) int64 {
 	return alignUp(pageHeader+int64(t.Fanout)*auxEntry(k, lv), align)
 }
 
-// auxEntry is the bytes an aux page has for each child: MaxEnd, and at level 1
-// the prefix sums.
+// auxEntry returns the number of bytes that an aux page has for each child: the greatest end and, at level 1, k prefix sums.
 func auxEntry(k, lv int) int64 {
 	if lv == 1 {
 		return 8 * int64(1+k)
@@ -195,11 +193,11 @@ func auxEntry(k, lv int) int64 {
 	return 8
 }
 
-// headCoder compresses heads: making a coder takes longer than all else of a small
-// region. Its EncodeAll serves any number of goroutines and keeps no state.
+// headCoder compresses region heads. Making a coder takes longer than everything else for a small region. Its EncodeAll can be used by
+// several goroutines and keeps no state.
 var headCoder = sync.OnceValue(NewEncoder)
 
-// place assigns array bases and blob offsets and builds the head.
+// place sets the bases of arrays and the offsets of blobs, and builds the head.
 func (r *RegionPlan) place() error {
 	at := int64(0)
 	for i := range r.arrays {
@@ -253,11 +251,11 @@ func (d *descriptor) append(b []byte) []byte {
 	return b
 }
 
-// Size is the number of bytes WriteTo will write: a multiple of the alignment.
+// Size returns the number of bytes that WriteTo will write. It is a multiple of the alignment.
 func (r *RegionPlan) Size() int64 { return r.size }
 
-// DirRow is the region's row of the directory once it is written at off with the
-// given file id; process, thread and input events are the caller's to fill.
+// DirRow returns the directory row of the region, if it is written at off with this file id. The caller sets process, thread and input
+// events.
 func (r *RegionPlan) DirRow(off int64, id [16]byte) DirRow {
 	return DirRow{
 		P: r.proc, HeadOff: uint64(off), RegionBytes: uint64(r.size),
@@ -272,16 +270,16 @@ func (r *RegionPlan) headCRC(id [16]byte) uint32 {
 // region is a parsed region head.
 type region struct {
 	proc   Proc
-	body   int64 // file offset that descriptors count from
+	body   int64 // file offset to which descriptors are relative
 	arrays []descriptor
-	slots  []atomic.Pointer[slots] // of each array
+	slots  []atomic.Pointer[slots] // by array
 	blobs  []SectionInfo
 }
 
-// arrayMemory is what a parsed descriptor takes in bytes, with its place in the head and the slots of a small array.
+// arrayMemory is the memory of a parsed descriptor in bytes, with its place in the head and the slots of a small array.
 const arrayMemory = 256
 
-// memory is about what the parsed head takes in bytes.
+// memory returns about how many bytes the parsed head takes.
 func (r *region) memory() int64 {
 	n := int64(len(r.blobs)) * footerEntry
 	for i := range r.arrays {
@@ -290,10 +288,10 @@ func (r *region) memory() int64 {
 	return n
 }
 
-// region returns the head of p's region from the cache.
+// region returns the head of p's region, through the cache.
 func (f *File) region(p Proc) (*region, error) { return f.regionOf(p, nil) }
 
-// regionOf is region with its cost added to st unless it is nil.
+// regionOf is region; it adds the cost to st unless that is nil.
 func (f *File) regionOf(p Proc, st *Stats) (*region, error) {
 	d, err := f.dirRow(p, st)
 	if err != nil {
@@ -322,7 +320,7 @@ func (f *File) regionOf(p Proc, st *Stats) (*region, error) {
 	return pg.region, nil
 }
 
-// parseRegion checks a head and everything in it.
+// parseRegion parses and checks a region head.
 func (f *File) parseRegion(b []byte, d DirRow) (*region, error) {
 	if len(b) < regionHead || !bytes.Equal(b[:4], regionMagic) || Proc(le.Uint32(b[4:])) != d.P {
 		return nil, corrupt("no region head of proc %d", d.P)
@@ -428,7 +426,7 @@ func parseDescriptor(r *byteReader) descriptor {
 	return d
 }
 
-// validate recomputes the geometry of the array and where its levels may lie.
+// validate computes the geometry of the array again and checks it, and where its levels may be.
 func (d *descriptor) validate(t *Type, align int64) error {
 	fail := func(format string, args ...any) error {
 		return corrupt("array %s: %s", t.Name, fmt.Sprintf(format, args...))
@@ -467,7 +465,7 @@ func (d *descriptor) validate(t *Type, align int64) error {
 	return d.validateAux(t, geo, align, at, fail)
 }
 
-// levelEnd is a lower bound for where the next level may start.
+// levelEnd returns the lowest offset at which the next level may begin.
 func (d *descriptor) levelEnd(t *Type, lv int, align int64) (uint64, bool) {
 	n, start := uint64(d.levels[lv].pages), d.levels[lv].start
 	least := n * uint64(smallAlign) // packed pages: at least a header each
@@ -498,7 +496,7 @@ func (d *descriptor) validateAux(t *Type, geo []uint64, align int64, at uint64, 
 	return nil
 }
 
-// array makes a handle, nil if the region has no rows of the type.
+// array returns a handle, or nil if the region has no rows of the type.
 func (r *region) array(f *File, t TypeID) *Array {
 	i := sort.Search(len(r.arrays), func(i int) bool { return r.arrays[i].typ >= t })
 	if i == len(r.arrays) || r.arrays[i].typ != t {
@@ -511,12 +509,10 @@ func (r *region) array(f *File, t TypeID) *Array {
 	}}
 }
 
-// Array returns the array (t, p). An array without rows has Len 0 and is no
-// error; a type the file does not know is ErrNoSection.
+// Array returns the array of type t and location p. An array without rows has Len 0. A type that is not in the file is ErrNoSection.
 func (f *File) Array(p Proc, t TypeID) (*Array, error) { return f.array(p, t, nil) }
 
-// array is Array with its cost, and the one of the handle, added to st unless it
-// is nil.
+// array is Array; it adds its cost and that of the handle to st unless that is nil.
 func (f *File) array(p Proc, t TypeID, st *Stats) (*Array, error) {
 	reg, err := f.regionOf(p, st)
 	if err != nil {
@@ -533,7 +529,7 @@ func (f *File) array(p Proc, t TypeID, st *Stats) (*Array, error) {
 	return &Array{pages{f: f, proc: p, typ: typ, desc: &descriptor{typ: t, codec: typ.Codec}, cost: st}}, nil
 }
 
-// Arrays lists the types that have rows in the region of p, ascending.
+// Arrays returns the types that have rows in the region of p, in ascending order.
 func (f *File) Arrays(p Proc) ([]TypeID, error) {
 	reg, err := f.region(p)
 	if err != nil {
@@ -546,7 +542,7 @@ func (f *File) Arrays(p Proc) ([]TypeID, error) {
 	return ids, nil
 }
 
-// Blobs lists the blobs of the region of p.
+// Blobs returns the blobs of the region of p.
 func (f *File) Blobs(p Proc) ([]SectionInfo, error) {
 	reg, err := f.region(p)
 	if err != nil {
@@ -555,7 +551,7 @@ func (f *File) Blobs(p Proc) ([]SectionInfo, error) {
 	return append([]SectionInfo(nil), reg.blobs...), nil
 }
 
-// BlobBytes reads a blob and verifies it.
+// BlobBytes reads a blob and checks its checksum.
 func (f *File) BlobBytes(p Proc, kind uint32) ([]byte, error) {
 	s, err := f.blob(p, kind)
 	if err != nil {

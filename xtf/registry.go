@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// rowSpec says how the columns of a type are named, placed and transformed.
+// rowSpec declares the columns and the order of a type of version 1.
 type rowSpec struct {
 	id      TypeID
 	name    string
@@ -13,7 +13,7 @@ type rowSpec struct {
 	columns []Column
 }
 
-// specOf is the type of version 1 with this id, nil for none.
+// specOf returns the type of version 1 with this id, or nil.
 func specOf(id TypeID) *rowSpec {
 	if i := slices.IndexFunc(rowSpecs, func(s rowSpec) bool { return s.id == id }); i >= 0 {
 		return &rowSpecs[i]
@@ -21,7 +21,8 @@ func specOf(id TypeID) *rowSpec {
 	return nil
 }
 
-// itemSum is a running total with the item that it adds to, or takes from; NumItems: none. Here columns are offsets; less than 0: none.
+// itemSum is a running total and the item that it adds to (with less: that it is subtracted from); NumItems stands for none. Its columns
+// are offsets, noColumn for none.
 type itemSum struct {
 	Sum
 	item Item
@@ -30,7 +31,7 @@ type itemSum struct {
 
 const noColumn = -1
 
-// unnumbered are the bits of collective operations on files and windows, which are not counted as such: trace.Unnumbered.
+// unnumbered has the bits of collective operations on files and windows, which are not counted as collectives: trace.Unnumbered.
 const unnumbered = 0xf0
 
 func less(s itemSum) itemSum {
@@ -46,7 +47,7 @@ func span(i Item, name string, terms ...Term) itemSum {
 	return itemSum{Sum{name, noColumn, noColumn, RuleSpan, terms}, i, false}
 }
 
-// at is the sum of a column, less another one or noColumn, where rows begin or end.
+// at is the sum of a column minus the column less (or noColumn), counted at the begin or the end of rows, as rule says.
 func at(rule Rule, column, less int, i Item, name string, terms ...Term) itemSum {
 	return itemSum{Sum{name, column, less, rule, terms}, i, false}
 }
@@ -58,7 +59,7 @@ func waitSums() (list []itemSum) {
 	return list
 }
 
-// callSums are the sums of calls: of MPI by class, of states outside MPI by the flags of their calls.
+// callSums returns the sums of calls: times in MPI by class, and times of states outside MPI by the flags of calls.
 func callSums() []itemSum {
 	list := []itemSum{count(ItemCalls, "calls"), count(NumItems, "mpiCalls", has(CallFlags, FlagOutermostMPI)), span(ItemMPI, "mpi", outermostMPI)}
 	for _, x := range ClassItems {
@@ -83,7 +84,7 @@ func callSums() []itemSum {
 	return list
 }
 
-// camel is a name as columns and sums have it.
+// camel turns a name with underscores into the form of columns and sums.
 func camel(name string) string {
 	parts := strings.Split(name, "_")
 	for k, p := range parts[1:] {
@@ -92,12 +93,12 @@ func camel(name string) string {
 	return strings.Join(parts, "")
 }
 
-// HasSum reports whether a running total of a type adds to an item.
+// HasSum returns whether a running total of a type adds to an item, or is subtracted from it.
 func HasSum(t TypeID, i Item) bool {
 	return slices.ContainsFunc(typeSums[t], func(s itemSum) bool { return s.item == i })
 }
 
-// ItemOfSum is the item that a running total of a type adds to, or takes from; NumItems for none.
+// ItemOfSum returns the item of a running total of a type, NumItems if it has none. less says that the total is subtracted.
 func ItemOfSum(t TypeID, name string) (i Item, less bool) {
 	for _, s := range typeSums[t] {
 		if s.Name == name {
@@ -107,16 +108,16 @@ func ItemOfSum(t TypeID, name string) (i Item, less bool) {
 	return NumItems, false
 }
 
-// is takes rows whose bits of a column, masked, are the value.
+// is selects rows whose column has the value in the bits of mask.
 func is(column int, mask, value uint32) Term { return Term{column, uint64(mask), uint64(value)} }
 
-// has takes rows that have all these bits in a column.
+// has selects rows whose column has all these bits.
 func has(column int, bits uint32) Term { return is(column, bits, bits) }
 
-// outermostMPI takes CALL rows of outermost MPI calls that mark no interval.
+// outermostMPI selects CALL rows of outermost MPI calls that are not interval markers.
 var outermostMPI = is(CallFlags, FlagOutermostMPI|FlagMarker, FlagOutermostMPI)
 
-// end is the index of the column End, -1 without one.
+// end returns the index of the column End, or -1.
 func (s *rowSpec) end() int {
 	if len(s.columns) > 1 && s.columns[1].Name == "End" {
 		return 1
@@ -124,12 +125,12 @@ func (s *rowSpec) end() int {
 	return -1
 }
 
-// columnAt is the number of the column at an offset, -1 for none.
+// columnAt returns the index of the column at an offset, or -1.
 func columnAt(columns []Column, offset int) int {
 	return slices.IndexFunc(columns, func(c Column) bool { return c.Offset == offset })
 }
 
-// sums are the running totals of the type.
+// sums returns the running totals of the type.
 func (s *rowSpec) sums() (list []Sum) {
 	for _, x := range typeSums[s.id] {
 		x.Column, x.Minus, x.Filter = columnAt(s.columns, x.Column), columnAt(s.columns, x.Minus), slices.Clone(x.Filter)
@@ -141,7 +142,7 @@ func (s *rowSpec) sums() (list []Sum) {
 	return list
 }
 
-// typeSums are the running totals of types.
+// typeSums has the running totals by type.
 var typeSums = map[TypeID][]itemSum{
 	TypeCall: callSums(),
 	TypeP2P: {

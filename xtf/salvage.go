@@ -19,29 +19,26 @@ type Salvaged struct {
 type SalvagedArray struct {
 	Type     TypeID
 	Name     string
-	Rows     uint64 // as its descriptor says
-	Readable uint64 // in sound pages
+	Rows     uint64 // according to its descriptor
+	Readable uint64 // rows in intact pages
 }
 
-// SalvageResult says what is readable of a file that does not open.
+// SalvageResult says what can be read of a file that does not open.
 type SalvageResult struct {
 	CheckResult
-	Parts []Salvaged // regions and the directory, the first MaxProblems
+	Parts []Salvaged // regions and the directory; at most MaxProblems
 }
 
-// voters is how many pages that agree on the identity of the file are enough.
+// voters is the number of pages that must agree on the file's identity before the search stops.
 const voters = 8
 
-// Salvage looks for regions in a file that does not open, because its superblock,
-// footer or directory is missing or damaged, or its end. It finds region heads by
-// their magic, and verifies the pages below. Where the superblock is lost the
-// identity of the file, which every checksum depends on, is the one that two pages
-// or more agree on: a CRC can be run backwards. Where the type table is lost, the
-// standard types are tried. A head itself is taken without its checksum, which
-// is in the directory.
+// Salvage looks for regions in a file that does not open, because its superblock, footer, directory or end is missing or damaged. It finds
+// region heads by their magic and verifies the pages below. If the superblock is lost, it computes the file's identity, on which all
+// checksums depend, from the pages: a CRC can be run backwards, and two or more pages must agree. If the type table is lost, it tries the
+// standard types. The head itself is not verified, since its checksum is in the directory.
 //
-// Cost: the file is read up to four times. Memory: as Check. The error is for
-// storage that cannot be read, and ErrNotXTF for bytes without any region.
+// Cost: the file is read up to four times. Memory: as for Check. The error is for storage that cannot be read, or ErrNotXTF if there is no
+// region.
 func Salvage(r io.ReaderAt, size int64) (*SalvageResult, error) {
 	f := &File{r: r, size: size, cache: newCache(1 << 20)}
 	f.decoders.New = func() any { return newDecoder() }
@@ -61,13 +58,13 @@ func Salvage(r io.ReaderAt, size int64) (*SalvageResult, error) {
 type salvage struct {
 	checker
 	found  []Salvaged
-	tables []*TypeTable // that may be the file's; one, once a region fits it
-	known  bool         // the identity
-	budget int64        // bytes of heads and arrays that may still be examined: what overlaps is made up
-	tries  int          // places that may still be read as a type table
+	tables []*TypeTable // possible type tables of the file; one, as soon as a region fits it
+	known  bool         // the identity is known
+	budget int64        // bytes of heads and arrays that may still be read; a forged file could make them overlap
+	tries  int          // number of places that may still be tried as a type table
 }
 
-// prepare finds out the types and the identity of the file.
+// prepare finds the types and the identity of the file.
 func (s *salvage) prepare() error {
 	f := s.f
 	head, err := f.read(0, min(f.size, SuperblockSize))
@@ -99,7 +96,7 @@ func (s *salvage) prepare() error {
 	return s.identify()
 }
 
-// claimedEnd is the length of the whole file, if a sound superblock tells it.
+// claimedEnd returns the length of the whole file according to the superblock, or 0.
 func claimedEnd(head []byte) int64 {
 	if len(head) < superblockBytes {
 		return 0
@@ -107,8 +104,8 @@ func claimedEnd(head []byte) int64 {
 	return int64(min(le.Uint64(head[56:]), 1<<62))
 }
 
-// scan calls visit for every multiple of smallAlign where magic is (nil:
-// everywhere), with the bytes there; visit returns where to go on.
+// scan calls visit for each multiple of smallAlign at which the bytes begin with magic (nil: for each). visit returns the offset at which
+// to continue.
 func (s *salvage) scan(magic []byte, visit func(off int64, b []byte) (int64, error)) error {
 	const window, tail = 1 << 20, 64
 	var buf []byte
@@ -135,8 +132,8 @@ func (s *salvage) scan(magic []byte, visit func(off int64, b []byte) (int64, err
 	return nil
 }
 
-// typesAt returns the type table that begins at off, or nil. It has no magic: what
-// parses as one, with a directory in it, is one.
+// typesAt returns the type table at off, or nil. Type tables have no magic. Bytes that can be parsed as one and have a directory type are
+// taken for one.
 func (s *salvage) typesAt(off int64, b []byte) *TypeTable {
 	if len(b) < 12 {
 		return nil
@@ -157,8 +154,7 @@ func (s *salvage) typesAt(off int64, b []byte) *TypeTable {
 	return tt
 }
 
-// head parses a region head at off under the tables in question. What lies after
-// the end of the file may be part of it.
+// head parses the region head at off with the possible type tables. The arrays of the region may extend beyond the end of the file.
 func (s *salvage) head(off int64, b []byte) *region {
 	if len(b) < regionHead {
 		return nil
@@ -191,7 +187,7 @@ func (s *salvage) head(off int64, b []byte) *region {
 	return nil
 }
 
-// identify lets pages vote on the checksum of the file's identity.
+// identify finds the checksum of the file's identity by a vote of the pages.
 func (s *salvage) identify() error {
 	undo := backwards()
 	votes := map[uint32]int{}
@@ -220,8 +216,7 @@ func (s *salvage) identify() error {
 	return err
 }
 
-// vote returns the checksum of the identity under which the first page of an array
-// is sound.
+// vote returns the checksum of the identity with which the checksum of the array's first page is right.
 func (s *salvage) vote(a *Array, undo *[256]byte) (idSum uint32, ok bool) {
 	b, err := s.f.read(a.base, pageHeader)
 	var h header
@@ -235,7 +230,7 @@ func (s *salvage) vote(a *Array, undo *[256]byte) (idSum uint32, ok bool) {
 	return rewind(rewind(h.crc, b[8:], undo), at[:], undo), true
 }
 
-// backwards finds the entry of the CRC's table from its highest byte.
+// backwards returns the index of the CRC table's entry for each highest byte.
 func backwards() *[256]byte {
 	var undo [256]byte
 	for i, v := range castagnoli {
@@ -244,7 +239,7 @@ func backwards() *[256]byte {
 	return &undo
 }
 
-// rewind is the checksum before b was added, the inverse of crc32.Update.
+// rewind returns the checksum before b was added. It is the inverse of crc32.Update.
 func rewind(crc uint32, b []byte, undo *[256]byte) uint32 {
 	crc = ^crc
 	for i := len(b) - 1; i >= 0; i-- {
@@ -254,7 +249,7 @@ func rewind(crc uint32, b []byte, undo *[256]byte) uint32 {
 	return ^crc
 }
 
-// region examines the region whose head is at off.
+// region checks the region whose head is at off.
 func (s *salvage) region(off int64, b []byte) (int64, error) {
 	reg := s.head(off, b)
 	if reg == nil {
@@ -286,8 +281,7 @@ func (s *salvage) region(off int64, b []byte) (int64, error) {
 
 var errUnknownID = errors.New("the identity of the file is lost: its pages cannot be verified")
 
-// examine checks an array: all of it if it lies inside the file, else the pages
-// before the end.
+// examine checks an array: all of it if it is inside the file, else the pages before the end of the file.
 func (s *salvage) examine(a *Array) {
 	room := uint64(max(s.f.size-a.base, 0))
 	switch {
@@ -304,13 +298,12 @@ func (s *salvage) examine(a *Array) {
 	}
 }
 
-// lost notes the rows of an array from n on.
+// lost notes that the rows of an array from n on cannot be read.
 func (s *salvage) lost(a *Array, n uint64, err error) {
 	s.note(Problem{P: a.proc, Type: a.typ.ID, First: n, Rows: a.desc.rows - n, Err: a.where(err, "page", n/uint64(a.typ.PageRows))})
 }
 
-// front reads the data pages of an array that the file ends in: each says how long
-// it is, so that no index is needed.
+// front reads the data pages of an array that extends beyond the end of the file. Each page has its own length, so that no index is needed.
 func (s *salvage) front(a *Array) {
 	s.res.Arrays++
 	off := a.base

@@ -1,10 +1,8 @@
 package xtf
 
-// Stack visits the calls that are open at t, that is with T <= t < End,
-// innermost first, until visit returns false. It is a search for the call
-// entered last at or before t and a climb over parents, so it costs one descent
-// and at most two pages for each call above. The row is valid during the call.
-// Arrays that are not calls have no such rows.
+// Stack calls visit for the calls that are open at t (T <= t < End), the innermost first, until visit returns false. It searches the last
+// call entered at or before t and then goes from parent to parent. So it costs one descent and at most two pages for each call. visit must
+// not keep the row. Arrays other than of calls have no such rows.
 func (a *Array) Stack(t uint64, visit func(n uint64, row []byte) bool) error {
 	if a.typ.ID != TypeCall {
 		return nil
@@ -25,7 +23,7 @@ func (a *Array) Stack(t uint64, visit func(n uint64, row []byte) bool) error {
 		if parent == Never {
 			return nil
 		}
-		if parent >= n { // the climb ends for any bytes
+		if parent >= n { // so that the loop ends for any bytes
 			return a.where(corrupt("row %d has row %d as parent", n, parent), "page", n/uint64(a.typ.PageRows))
 		}
 		n = parent

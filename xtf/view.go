@@ -10,20 +10,19 @@ import (
 	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
-// A view is a page of calls without the times: begins, ends and exclusive times are those of the call graph, which is exact. The
-// page says with which event its calls begin, what they are, and what the events up to the first call of the next page do not
-// tell: the ends of calls that are longer. A page whose events do not make its rows, as where tasks are switched, has all of its
-// columns. While a run is analysed there is no call graph to read: the times are after the page in its segment, and are left
-// there when the file is written.
+// A view is a page of calls without begins, ends and exclusive times: these are in the call graph, which is exact. The view has the number
+// of the event with which its first call begins, the other columns, and the ends of calls that are still open at the first call of the next
+// page. If the events do not make the rows, for instance when tasks are switched, the page keeps all columns. During the analysis there is
+// no call graph yet. So the segment has the times after each view; they are not written to the file.
 
-// viewKeys is in place of the width of the keys in the payload of a view.
+// viewKeys marks a view: it stands in the payload in place of the width of the keys.
 const viewKeys = 0xFF
 
-// viewHead is the bytes of a view before the ends of calls: begin of the first call u64, viewKeys u8, 7 zero, event u64, CRC of the
-// rows u32, number of longer calls u16, bytes of them u16.
+// viewHead is the number of bytes before the ends of calls: begin of the first call u64, viewKeys u8, 7 zero, event u64, CRC of the rows
+// u32, number of calls that are open at the end of the page u16, bytes of their ends u16.
 const viewHead = 32
 
-// CallTimes tells when calls begin and end, as the call graph of a file does.
+// CallTimes gives the times of calls in a file from its call graph.
 type CallTimes interface {
 	// Calls returns a reader of a location's calls for one goroutine.
 	Calls(p Proc) (CallReader, error)
@@ -31,22 +30,22 @@ type CallTimes interface {
 
 // CallReader reads the times of a location's calls.
 type CallReader interface {
-	// Read writes down when the calls begin and end that begin with event number event and after it, the first of them at first.
-	// A leave ends the newest of these that has not ended. An end is Never where it is not before the begin of the call after
-	// the last.
+	// Read sets begin and end for the calls that begin with event number event and after it. first is the begin of the first of them. A
+	// leave ends the newest of these calls that is still open. The end of a call that is open at the begin of the next call after the last
+	// one is Never.
 	Read(event, first uint64, begin, end []uint64) error
 }
 
-// ErrNoTimes says that a page leaves the times of calls to the call graph, and nobody said how to read it (SetCallTimes).
+// ErrNoTimes says that the times of calls are in the call graph, and that SetCallTimes was not called.
 var ErrNoTimes = errors.New("the times of calls are in the call graph, which is not open")
 
-// SetCallTimes says where the times of calls are that pages do not have. Call it before anything is read.
+// SetCallTimes sets the source of the times of calls that pages leave to the call graph. Call it before anything is read.
 func (f *File) SetCallTimes(t CallTimes) { f.times.from = t }
 
-// mostReaders is how many readers of calls an open file keeps for the pages of its cache.
+// mostReaders is the number of unused readers of calls that an open file keeps.
 const mostReaders = 8
 
-// callReaders are the readers of an open file that are not in use, the one used last at the end.
+// callReaders are the readers of an open file that are not in use. The last one was used last.
 type callReaders struct {
 	from CallTimes
 	mu   sync.Mutex
@@ -58,7 +57,7 @@ type procReader struct {
 	CallReader
 }
 
-// take returns a reader of a location's calls.
+// take returns a reader of the calls of a location.
 func (c *callReaders) take(p Proc) (CallReader, error) {
 	if c.from == nil {
 		return nil, ErrNoTimes
@@ -75,7 +74,7 @@ func (c *callReaders) take(p Proc) (CallReader, error) {
 	return c.from.Calls(p)
 }
 
-// give takes a reader back that has not failed.
+// give takes back a reader that has not failed.
 func (c *callReaders) give(p Proc, r CallReader) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,27 +84,28 @@ func (c *callReaders) give(p Proc, r CallReader) {
 	c.idle = append(c.idle, procReader{p, r})
 }
 
-// viewTypes are the columns of calls: all but the times, and begins and ends alone, which tell the exclusive times.
+// viewTypes returns the columns of calls that a view has, and the columns T and End, from which the exclusive times follow.
 func viewTypes(t *Type) (rest, times Type) {
 	rest, times = *t, *t
 	timed := func(c Column) bool { return c.Offset == CallT || c.Offset == CallEnd }
 	inferred := func(c Column) bool { return c.Offset == CallExclusive || c.Offset == CallParent }
 	rest.Columns = slices.DeleteFunc(slices.Clone(t.Columns[1:]), func(c Column) bool { return timed(c) || inferred(c) })
 	rest.Columns = append(rest.Columns, Column{Name: "parent", Offset: CallParent, Width: 8}) // see parents
-	rest.Columns = slices.Insert(rest.Columns, 0, t.Columns[0])                               // the place of the keys
+	rest.Columns = slices.Insert(rest.Columns, 0, t.Columns[0])                               // stands for the keys
 	rest.End = -1
 	times.Columns = slices.DeleteFunc(slices.Clone(t.Columns), func(c Column) bool { return !timed(c) })
 	return rest, times
 }
 
-// parents turns the parents of rows into their distances from what depths tell, which are 0 but for the first calls in each call of
-// an earlier page, or back: the parent of a call is the last one before it that is a level less deep.
+// parents sets dst to the parents of the rows as distances from what their depth predicts: the parent of a call is the last call before it
+// that is one level less deep. So the distances are 0, but for the first call below each call of an earlier page. With back it replaces
+// distances in the rows by parents. It returns the bitwise or of dst. last is scratch space, which it returns for the next call.
 func parents(dst []uint64, rows []byte, firstN uint64, back bool, last []uint64) (mix uint64, scratch []uint64) {
 	least := uint32(0xFFFFFFFF)
 	for at := 0; at < len(rows); at += CallRowBytes {
 		least = min(least, U32(rows[at:], CallDepth))
 	}
-	last = grow64(last, len(dst)+2) // by depth after that of the parent of the least deep one
+	last = grow64(last, len(dst)+2) // by depth minus the least one: the parent of calls of this depth
 	clear(last)
 	if least == 0 {
 		last[0] = Never
@@ -127,13 +127,13 @@ func parents(dst []uint64, rows []byte, firstN uint64, back bool, last []uint64)
 	return mix, last
 }
 
-// isView says whether the payload of a packed page is a view.
+// isView returns whether the payload of a packed page is that of a view.
 func isView(payload []byte) bool { return len(payload) >= viewHead && payload[8] == viewKeys }
 
-// viewer makes and reads views of one type of rows.
+// viewer encodes and decodes views of one type.
 type viewer struct {
 	rest, times Type
-	untied      Type // rest without the parents
+	untied      Type // rest without the column of parents
 	begin, end  []uint64
 	last        []uint64
 }
@@ -146,13 +146,14 @@ func newViewer(t *Type) *viewer {
 	return v
 }
 
-// late is what a view says of a call that ends after its events.
+// late is a call that ends after the events of its view. In a parsed view, end is relative to its begin.
 type late struct {
 	slot           int
 	end, exclusive uint64
 }
 
-// exclusives are what calls on the page leave of each of them, from begins, ends and parents; of late ones, what is given.
+// exclusives sets dst to the exclusive times: the time of each call minus the times of the calls on the page that it is the parent of. Late
+// calls have a given exclusive time.
 func exclusives(dst []uint64, rows []byte, firstN uint64, ends []late) {
 	n := uint64(len(dst))
 	for i, at := 0, 0; i < len(dst); i, at = i+1, at+CallRowBytes {
@@ -168,8 +169,8 @@ func exclusives(dst []uint64, rows []byte, firstN uint64, ends []late) {
 	}
 }
 
-// view turns the rows of a page into a view in e.out, with the times after it; false if exclusive times are not what the rows inside leave.
-// The calls in the bitmap are late.
+// view encodes the rows of a page into e.out as a view, followed by its times. It returns the size of the view without the times. ok is
+// false if the exclusive times are not those that exclusives computes. isLate is a bitmap of the late calls.
 func (e *Encoder) view(v *viewer, rows []byte, firstN, event uint64, isLate []uint64) (size int, ok bool) {
 	count := len(rows) / CallRowBytes
 	var ends []late
@@ -215,10 +216,10 @@ func (e *Encoder) view(v *viewer, rows []byte, firstN, event uint64, isLate []ui
 	return size, true
 }
 
-// timesHead is what is in a segment between a view and its times: their size and CRC, u32 each.
+// timesHead is the number of bytes between a view in a segment and its times: the size and the CRC of the times, u32 each.
 const timesHead = 8
 
-// view is what the head of a view says.
+// view is the head of a view, parsed.
 type view struct {
 	first, event uint64
 	crc          uint32
@@ -248,7 +249,7 @@ func parseView(payload []byte, count int) (view, error) {
 	return v, nil
 }
 
-// finish ends the making of rows, whose begins and other ends are there.
+// finish completes rows that have all columns but the ends of late calls and exclusive times, and checks their CRC.
 func (v *view) finish(rows []byte, firstN uint64, scratch []uint64) error {
 	for i := range v.ends {
 		row := rows[v.ends[i].slot*CallRowBytes:]
@@ -264,7 +265,7 @@ func (v *view) finish(rows []byte, firstN uint64, scratch []uint64) error {
 	return nil
 }
 
-// view decodes a view of count rows with times from the call graph.
+// view decodes a view of count rows. It takes the times from the call graph.
 func (d *decoder) view(dst []byte, v *viewer, payload []byte, count int, firstN uint64, times CallReader) error {
 	w, err := parseView(payload, count)
 	if err != nil {
@@ -285,7 +286,7 @@ func (d *decoder) view(dst []byte, v *viewer, payload []byte, count int, firstN 
 	return w.finish(dst, firstN, d.vals)
 }
 
-// staged decodes columns of a view in a segment, which has begins and ends. Exclusive times follow from whole rows.
+// staged decodes columns of a view in a segment, which has the times next to it. For exclusive times it decodes all columns.
 func (d *decoder) staged(dst []byte, t *Type, p *payload, firstN uint64, want columnSet) error {
 	v := d.viewerOf(t)
 	w, err := parseView(p.b, p.count)
@@ -308,7 +309,7 @@ func (d *decoder) staged(dst []byte, t *Type, p *payload, firstN uint64, want co
 	return w.finish(dst, firstN, d.vals)
 }
 
-// wanted are the columns of another type with some of t's columns among those of t that are wanted.
+// wanted returns the columns of other that are also columns of t and in want.
 func (t *Type) wanted(other *Type, want columnSet) (set columnSet) {
 	for i, c := range t.Columns {
 		if k := slices.IndexFunc(other.Columns, func(o Column) bool { return o.Offset == c.Offset }); k >= 0 && want.has(i) {
@@ -318,7 +319,7 @@ func (t *Type) wanted(other *Type, want columnSet) (set columnSet) {
 	return set
 }
 
-// viewerOf returns what reads views of a type: there is one.
+// viewerOf returns the decoder's viewer. Calls are the only type with views.
 func (d *decoder) viewerOf(t *Type) *viewer {
 	if d.viewer == nil {
 		d.viewer = newViewer(t)
@@ -326,7 +327,7 @@ func (d *decoder) viewerOf(t *Type) *viewer {
 	return d.viewer
 }
 
-// cool decodes the columns of a cold block that are wanted. Parents follow from depths.
+// cool decodes the wanted columns of a cold block. For parents it decodes all columns, since they depend on the depth.
 func (d *decoder) cool(dst []byte, v *viewer, block []byte, count int, firstN uint64, want columnSet) error {
 	parent := len(v.rest.Columns) - 1
 	if want.has(parent) {
