@@ -9,22 +9,18 @@ import (
 	"github.com/coppice-hpc/coppice/ccg/graph"
 )
 
-// binCost is what a bin costs next to its gaps: 8 bits.
+// binCost is the cost of a bin, apart from that of its gaps: 8 bits.
 const binCost = 8 << logBits
 
-// Choose returns the codebook of the counted gaps. Per context it cuts the cells
-// into legal bins so that
+// Choose returns the codebook of the counted gaps. For each context it cuts the cells into legal bins so that
 //
 //	sum of n_b * log2(N/n_b) + 8 bits + n_b*s_b/T * 32 Kibit for each bin b
 //
-// is smallest: n_b the gaps of bin b, N those of the context, s_b the distance of
-// the bin's outermost cells, T the ticks of all gaps. The last term keeps apart
-// the few gaps that are a large part of a run, such as the start of MPI: storing
-// these as one value would save some bytes and shift all that follows. Of equal
-// cuts it takes those with the lower boundary. A bin is stored as the mean of its gaps; only
-// bins are legal whose mean is: so sums of many gaps keep their value. Means are
-// rounded up or down so that the rounding errors of all gaps cancel. Time: O(cells
-// x 128).
+// is smallest. n_b is the number of gaps of the bin, N that of the context, s_b the distance of the bin's outermost cells, and T the ticks
+// of all gaps. The last term keeps apart the few gaps that are a large part of a run, such as the start of MPI: storing these as one value
+// would save some bytes and shift everything after them. Of equal cuts it takes those with the lower boundary. A bin is stored as the mean
+// of its gaps, so that sums of many gaps keep their value. A bin whose mean is not legal is not used. Means are rounded up or down so that
+// the rounding errors of all gaps cancel. Time: O(cells x 128).
 func (h *GapHistogram) Choose() *Codebook {
 	c := &Codebook{defs: h.defs, d: h.d, grid: h.grid, shifts: h.shifts, number: map[gapContext]uint32{}, first: []uint32{0}}
 	all := h.sorted()
@@ -39,8 +35,7 @@ func (h *GapHistogram) Choose() *Codebook {
 	return c
 }
 
-// tickCost returns what a tick of n_b*s_b costs, in units of 2^-(logBits+64)
-// bits: 2^(15+logBits+64)/T.
+// tickCost returns the cost of one tick of n_b*s_b, in units of 2^-(logBits+64) bits: 2^(15+logBits+64)/T.
 func tickCost(cells []countedCell) uint64 {
 	var t graph.Total
 	for _, c := range cells {
@@ -53,28 +48,26 @@ func tickCost(cells []countedCell) uint64 {
 	return cost
 }
 
-// binning is the dynamic program of Choose, over the borders between cells.
+// binning is the dynamic program of Choose. Border i is below cell i.
 type binning struct {
 	tick  uint64        // tickCost
 	mean  []uint64      // by cell
-	count []uint64      // gaps below border i
+	count []uint64      // number of gaps below border i
 	sum   []graph.Total // of their values
-	cost  []graph.Total // of the best cut below border i, in units of 2^-logBits bits
-	from  []int32       // where its last bin begins
-	ends  []int         // of the best cut, last first
+	cost  []graph.Total // of the best cut of the cells below border i, in units of 2^-logBits bits
+	from  []int32       // border at which the last bin of that cut begins
+	ends  []int         // borders of the best cut, last first
 	means []binMean
 }
 
-// binMean is the mean of a bin's gaps: the whole ticks that the bin has for its
-// stored value, and rest/count.
+// binMean is the mean of a bin's gaps: its whole ticks are the bin's stored value, and rest/count is its fraction.
 type binMean struct {
 	bin         int
 	count, rest uint64
 }
 
-// round rounds the means of all bins, those of many gaps first, each so that the
-// sum of the errors, weighted with the gaps, stays as small as it can. Bins of one
-// loop have equal numbers of gaps, so that their errors cancel in each iteration.
+// round rounds the means of all bins, those of many gaps first. It rounds each one so that the sum of the errors, weighted with the gaps,
+// stays as small as possible. Bins of one loop have equal numbers of gaps, so that their errors cancel in each iteration.
 func (p *binning) round(bins []gapBin, d graph.Deviation) {
 	slices.SortStableFunc(p.means, func(a, b binMean) int { return cmp.Compare(b.count, a.count) })
 	excess := int64(0) // of the stored ticks; at most the number of gaps
@@ -103,8 +96,7 @@ func (p *binning) reset(cells []countedCell) {
 	p.from = append(p.from[:0], 0)
 }
 
-// spread returns what it costs that n gaps from cell i to cell end are stored as
-// one value.
+// spread returns the cost of storing n gaps, of the cells i to end, as one value.
 func (p *binning) spread(n uint64, i, end int) uint64 {
 	hi, ticks := bits.Mul64(n, p.mean[end]-p.mean[i])
 	if hi > 0 {
@@ -114,7 +106,7 @@ func (p *binning) spread(n uint64, i, end int) uint64 {
 	return cost
 }
 
-// choose appends the best bins of a context.
+// choose appends the bins with the least cost for a context.
 func (p *binning) choose(dst []gapBin, h *GapHistogram, cells []countedCell) []gapBin {
 	p.reset(cells)
 	all := log2Fixed(p.count[len(cells)])
@@ -126,7 +118,7 @@ func (p *binning) choose(dst []gapBin, h *GapHistogram, cells []countedCell) []g
 			low := cells[i].Key.low
 			bound := h.d.Bound(low)
 			if low < least && least-low > bound {
-				break // so would be all that begin lower
+				break // nor are bins that begin at a lower cell
 			}
 			n, sum := p.count[end+1]-p.count[i], p.sum[end+1].Minus(p.sum[i])
 			if mean := sum.Mean(n); mean < least || mean-low > bound {

@@ -13,23 +13,22 @@ import (
 
 // frame is an open call.
 type frame struct {
-	ref     uint32 // region or calling context
-	region  uint32 // region whose exclusive time the gaps are
+	ref     uint32 // region, or calling context
+	region  uint32 // gaps count as exclusive time of this region
 	kind    trace.Kind
 	flags   uint8
-	list    uint32 // 1 + tuple of the Groups and Repeats here, 0 if not asked for yet
-	first   int32  // its entries begin here; those below base are carried
-	base    int32  // its loose entries begin here
-	carried int32  // its Groups in Builder.carried begin here
-	words   int32  // words of the enter in Builder.enters begin here
-	levels  int32  // 1 + place of its counts in Builder.levels, 0 if nothing was carried
+	list    uint32 // 1 + tuple of the Groups and Repeats in this frame; 0: not yet known
+	first   int32  // index of its first entry; entries before base are already in carried Groups
+	base    int32  // index of its first entry that is not in a carried Group
+	carried int32  // index of its first Group in Builder.carried
+	words   int32  // index of the words of its enter in Builder.enters
+	levels  int32  // 1 + index of its counts in Builder.levels; 0: it has no carried Groups
 }
 
-// levelCounts are the Groups that a frame holds per level, level 1 first.
+// levelCounts has the number of carried Groups of a frame by level, level 1 first.
 type levelCounts [32]uint8
 
-// Builder makes the graph of one location at a time. See the package comment
-// for its memory.
+// Builder builds the graphs of locations, one after another. The package comment gives its memory.
 type Builder struct {
 	defs *trace.Definitions
 	opt  graph.Options
@@ -40,13 +39,13 @@ type Builder struct {
 	list   entryStack
 	frames []frame
 
-	carried []uint32 // Groups of open frames: highest level first, oldest first
+	carried []uint32 // carried Groups of open frames: highest level first, oldest first
 	levels  []levelCounts
-	enters  []uint64 // tuple words of enters with attributes, and unwind distances
+	enters  []uint64 // tuple words of enters that have attributes, and unwind distances
 
 	first, last trace.Time
 	events      uint64
-	gaps        []byte // one varint per event
+	gaps        []byte // a varint for each event
 
 	split  splitter
 	words  []uint64 // scratch: a tuple
@@ -56,12 +55,12 @@ type Builder struct {
 	err    error
 }
 
-// known finds tuples and nodes that were met before without an index.
+// known caches tuples and nodes, so that they are found without the index.
 type known struct {
 	calls  []uint32 // by region: 1 + tuple of the plain call
 	lists  []uint32 // by region: 1 + tuple of its Groups and Repeats
 	leaves []uint32 // by tuple: the node without children
-	callOf []uint32 // by node: the newest call that has it alone
+	callOf []uint32 // by node: the last call that has this node as its only child
 	recent recentRecords
 }
 
@@ -75,7 +74,7 @@ func NewBuilder(defs *trace.Definitions, p trace.P, o graph.Options) *Builder {
 	return b
 }
 
-// Reset prepares b for another location and keeps its memory.
+// Reset begins another location and keeps the memory.
 func (b *Builder) Reset(p trace.P) {
 	b.p, b.err = p, nil
 	b.store.Reset()
@@ -91,8 +90,7 @@ func (b *Builder) Reset(p trace.P) {
 	b.frames = append(b.frames[:0], frame{ref: trace.Undefined, region: trace.Undefined})
 }
 
-// Add appends the events of a batch, in stream order. After an error b is of no
-// further use but Reset.
+// Add appends the events of a batch in the order of the stream. After an error only Reset may be called.
 func (b *Builder) Add(batch *trace.Batch) error {
 	if b.err != nil {
 		return b.err
@@ -109,11 +107,10 @@ func (b *Builder) Add(batch *trace.Batch) error {
 	return nil
 }
 
-// fits reports whether a frame can still point to the end of a stack of n
-// elements when more have come.
+// fits returns whether a frame can store indices into a stack of n elements to which more are added.
 func fits(n, more int) bool { return n <= math.MaxInt32-min(more, math.MaxInt32) }
 
-// stop keeps the first error.
+// stop keeps the first error and returns it.
 func (b *Builder) stop(err error) error {
 	b.err = fmt.Errorf("call graph: location %d, event %d: %w", b.p, b.events, err)
 	return b.err
@@ -128,7 +125,7 @@ func (b *Builder) addGaps(events []trace.Event) error {
 		b.first, b.last = events[0].Time, events[0].Time
 	}
 	if need := len(events) * binary.MaxVarintLen64; cap(b.gaps)-len(b.gaps) < need {
-		b.gaps = slices.Grow(b.gaps, max(need, cap(b.gaps))) // twice as much: append grows in small steps, and touches new memory in each
+		b.gaps = slices.Grow(b.gaps, max(need, cap(b.gaps))) // double it: append grows in small steps, each of which touches new memory
 	}
 	gaps, last := b.gaps, b.last
 	for i := range events {
@@ -144,7 +141,7 @@ func (b *Builder) addGaps(events []trace.Event) error {
 	return nil
 }
 
-// addEvents appends all but the gaps of a batch.
+// addEvents appends the events of a batch without their gaps.
 func (b *Builder) addEvents(batch *trace.Batch) (err error) {
 	for events, n := batch.Events, 0; len(events) > 0; events = events[n:] {
 		n = 1
@@ -194,17 +191,17 @@ func (b *Builder) addEvents(batch *trace.Batch) (err error) {
 	return nil
 }
 
-// endsPlain says whether an event is the leave of a region and nothing more.
+// endsPlain returns whether an event is the leave of the region without attributes and flags.
 func endsPlain(e *trace.Event, region uint32) bool {
 	return e.Kind == trace.Leave && e.Ref == region && e.Len == 0 && e.Flags == 0
 }
 
-// isRecord says whether an event is neither begin nor end of a call.
+// isRecord returns whether an event neither begins nor ends a call.
 func isRecord(k trace.Kind) bool {
 	return k != trace.Enter && k != trace.Leave && k != trace.CallingContextEnter && k != trace.CallingContextLeave
 }
 
-// short appends a call of a region that has no more than one record, or nothing, in it.
+// short appends a call of a region that has one record in it, or nothing.
 func (b *Builder) short(batch *trace.Batch, record *trace.Event, region uint32) error {
 	child, id := uint32(0), uint32(0)
 	var err error
@@ -227,7 +224,7 @@ func (b *Builder) short(batch *trace.Batch, record *trace.Event, region uint32) 
 	return b.appendNode(id)
 }
 
-// appendVarint is binary.AppendUvarint with the short cases first.
+// appendVarint is binary.AppendUvarint, with the short cases first.
 func appendVarint(dst []byte, v uint64) []byte {
 	if v < 1<<7 {
 		return append(dst, byte(v))
@@ -245,7 +242,7 @@ func appendVarint(dst []byte, v uint64) []byte {
 	return append(dst, byte(v))
 }
 
-// open begins a call; its fields are set one by one, see push.
+// open begins a call. It sets the fields one by one, see push.
 func (b *Builder) open(ref, region uint32, k trace.Kind, flags uint8) {
 	n := int32(len(b.list.entries))
 	b.frames = graph.GrowOne(b.frames)
@@ -255,7 +252,7 @@ func (b *Builder) open(ref, region uint32, k trace.Kind, flags uint8) {
 	f.carried, f.words = int32(len(b.carried)), int32(len(b.enters))
 }
 
-// enter opens a call that has more than a region.
+// enter opens a call whose enter has attributes, flags or a calling context.
 func (b *Builder) enter(batch *trace.Batch, e *trace.Event) error {
 	w, err := eventWords(batch, e)
 	if err != nil {
@@ -276,7 +273,7 @@ func (b *Builder) enter(batch *trace.Batch, e *trace.Event) error {
 	return err
 }
 
-// ends reports whether a leave of a calling context ends an open one: the place in the source may differ.
+// ends returns whether the leave of a calling context ends the open call. Their places in the source may differ.
 func ends(defs *trace.Definitions, top *frame, context uint64) bool {
 	if context > trace.Undefined {
 		return false
@@ -285,7 +282,7 @@ func ends(defs *trace.Definitions, top *frame, context uint64) bool {
 	return context == uint64(top.ref) || ok && region == top.region
 }
 
-// leave closes a call whose enter or leave has more than a region.
+// leave closes a call whose enter or leave has attributes, flags or a calling context.
 func (b *Builder) leave(batch *trace.Batch, e *trace.Event) error {
 	w, err := eventWords(batch, e)
 	if err != nil {
@@ -309,7 +306,7 @@ func (b *Builder) leave(batch *trace.Batch, e *trace.Event) error {
 	return b.closeWords(top)
 }
 
-// beginCall puts the start of an open call's tuple into words.
+// beginCall sets b.words to the first words of the tuple of an open call.
 func (b *Builder) beginCall(top *frame, leaveFlags uint8, cut uint64) {
 	b.words = append(b.words[:0],
 		graph.ClassCall|uint64(top.kind)<<graph.WordKind|uint64(top.flags)<<graph.WordFlags|uint64(leaveFlags)<<graph.WordLeave|cut, uint64(top.ref))
@@ -317,7 +314,7 @@ func (b *Builder) beginCall(top *frame, leaveFlags uint8, cut uint64) {
 	b.enters = b.enters[:top.words]
 }
 
-// closeWords closes the top frame with the tuple in words.
+// closeWords closes the top frame as a call with the tuple in b.words.
 func (b *Builder) closeWords(top *frame) error {
 	t, _, err := b.tuples.Intern(b.words)
 	if err != nil {
@@ -326,7 +323,7 @@ func (b *Builder) closeWords(top *frame) error {
 	return b.close(top, t)
 }
 
-// plainCall returns the tuple of a call that has a region only.
+// plainCall returns the tuple of a call that has only a region.
 func (b *Builder) plainCall(region uint32) (uint32, error) {
 	if int64(region) < int64(len(b.known.calls)) && b.known.calls[region] != 0 {
 		return b.known.calls[region] - 1, nil
@@ -339,10 +336,10 @@ func (b *Builder) plainCall(region uint32) (uint32, error) {
 	return t, err
 }
 
-// maxDense is the largest reference that gets a place in a dense table.
+// maxDense is the number of references that have a place in dense tables.
 const maxDense = 1 << 16
 
-// remember stores v in a table by reference, unless the reference is large.
+// remember stores v in a table by reference, unless the reference is too large.
 func remember(table *[]uint32, ref, v uint32) {
 	if ref >= maxDense {
 		return
@@ -385,7 +382,7 @@ func (b *Builder) close(top *frame, tuple uint32) error {
 	return b.appendNode(id)
 }
 
-// single returns the call that holds one node.
+// single returns the Call with this child only.
 func (b *Builder) single(tuple, child uint32) (uint32, error) {
 	meta := uint32(graph.KindCall)<<graph.KindShift | tuple
 	for int64(len(b.known.callOf)) <= int64(child) {
@@ -402,7 +399,7 @@ func (b *Builder) single(tuple, child uint32) (uint32, error) {
 	return id, err
 }
 
-// leaf returns the node of a tuple without children.
+// leaf returns the node with this tuple and no children.
 func (b *Builder) leaf(k graph.Kind, tuple uint32) (uint32, error) {
 	if int64(tuple) < int64(len(b.known.leaves)) && b.known.leaves[tuple] != 0 {
 		return b.known.leaves[tuple], nil
@@ -418,7 +415,7 @@ func (b *Builder) leaf(k graph.Kind, tuple uint32) (uint32, error) {
 	return id, nil
 }
 
-// listTuple returns the tuple of Groups and Repeats in a frame.
+// listTuple returns the tuple of the Groups and Repeats in a frame.
 func (b *Builder) listTuple(f *frame) (uint32, error) {
 	if f.list != 0 {
 		return f.list - 1, nil
@@ -437,7 +434,7 @@ func (b *Builder) listTuple(f *frame) (uint32, error) {
 	return t, nil
 }
 
-// Finish closes open calls and returns the location's graph, whose streams are valid until b is Reset.
+// Finish closes open calls and returns the graph of the location. Its streams are valid until b is Reset.
 func (b *Builder) Finish() (*Local, error) {
 	if b.err != nil {
 		return nil, b.err

@@ -23,7 +23,7 @@ func (m ClassModes) AppendBinary(dst []byte) ([]byte, error) {
 	return append(dst, p.Buf...), nil
 }
 
-// OpenClassModes reads what AppendBinary wrote for s.
+// OpenClassModes parses what AppendBinary returned, for the graph s.
 func OpenClassModes(s *graph.Shared, src []byte) (ClassModes, error) {
 	m := ClassModes{make([]bool, s.Nodes()+1)}
 	r := graph.Read(src)
@@ -48,15 +48,13 @@ func OpenClassModes(s *graph.Shared, src []byte) (ClassModes, error) {
 	return m, nil
 }
 
-// ClassBuilder collects the class tables of locations, in ascending P.
+// ClassBuilder builds the class tables from locations in ascending P.
 //
-// A row that is known brings its children's rows with it, and those of a
-// newcomer are appended in its order, so the numbers are those of one walk over
-// all locations, however these were grouped before.
+// A row that is known has known rows as its children, and the new rows of a location are appended in its order. So row numbers are those of
+// one walk over all locations, however they were grouped before.
 //
-// Memory: 8 bytes per node, and per row 16, 8 per gap, 4 per child, with up to
-// 22 of index; in use at most one row for about 16 instances, see
-// [GapCounts.Choose].
+// Memory, in bytes: 8 for each node; for each row 16, 8 for each gap, 4 for each child, and up to 22 of index. There is at most one row for
+// about 16 instances, see [GapCounts.Choose].
 type ClassBuilder struct {
 	locator
 	modes   ClassModes
@@ -64,7 +62,7 @@ type ClassBuilder struct {
 	walk    rowWalk
 }
 
-// NewClassBuilder returns empty tables for the nodes of s that m names.
+// NewClassBuilder returns empty tables for the nodes of s that have one according to m.
 func NewClassBuilder(s *graph.Shared, m ClassModes) *ClassBuilder {
 	b := &ClassBuilder{locator: newLocator(s), modes: m, classes: graph.NewClasses(&s.Graph, s.Opt.Fan, m.table)}
 	b.walk.find = b.classes.Intern
@@ -74,7 +72,7 @@ func NewClassBuilder(s *graph.Shared, m ClassModes) *ClassBuilder {
 // Len returns the number of rows.
 func (b *ClassBuilder) Len() int { return len(b.classes.Rows) }
 
-// Add adds the classes of l's stored gaps: O(events).
+// Add adds the classes of the stored gaps of l. It takes O(events).
 func (b *ClassBuilder) Add(l *Local) (err error) {
 	defer graph.Wrap(&err, "call graph: classes of location %d", l.p)
 	v, err := b.open(l, b.classes)
@@ -98,13 +96,13 @@ func (b *ClassBuilder) Add(l *Local) (err error) {
 	return errShort
 }
 
-// Parts encodes the tables in messages of about limit bytes.
+// Parts encodes the tables as messages of about limit bytes.
 func (b *ClassBuilder) Parts(limit int) iter.Seq[[]byte] {
 	return graph.Messages(limit, graph.NewClassEncoder(&b.shared.Graph, b.classes, b.shared.Opt.Fan, false).Each)
 }
 
-// Receive begins to join the tables of another ClassBuilder of the same graph
-// and modes, whose locations follow those of b.
+// Receive returns a Receiver for the tables of another ClassBuilder of the same graph and modes. The locations of the other one must follow
+// those of b.
 func (b *ClassBuilder) Receive() *Receiver {
 	g := &b.shared.Graph
 	dec, remap, to := graph.NewClassDecoder(g, b.shared.Opt.Fan), make([][]uint32, g.Nodes.Len()+1), []uint32(nil) // by node: its rows there -> here
@@ -146,26 +144,21 @@ type ClassModes struct {
 	table []bool // by node id
 }
 
-// classMargin is how many bits the classes of a node have to be rarer than its
-// instances: 16 instances for each row of a table.
+// classMargin is log2 of the number of instances for each row, at least: 16.
 const classMargin = 4 << logBits
 
-// unbounded is an entropy above all others.
+// unbounded is greater than any entropy.
 const unbounded = 1 << 40
 
-// Choose picks the nodes that get class tables.
+// Choose returns the nodes that get class tables.
 //
-// A node can have one if the gaps below it have an entropy H of at most
-// log2(N) - 4 bits per instance, of N instances in all locations, so that there
-// is a row for about 16 instances or more. Slots are taken as independent, so
-// 2^H is what the rows would be at most, typically. A node with a child in column
-// mode is in column mode, and so is a Repeat of more than Fan iterations that
-// could differ.
+// N is the number of instances of a node in all locations, and H the entropy of the gaps below it, in bits per instance. A node can have a
+// table if H is at most log2(N) - 4, so that there is a row for about 16 instances or more. Slots are taken as independent, so 2^H is
+// typically the greatest number of rows. A node with a child in column mode is in column mode, and so is a Repeat of more than Fan
+// iterations that could differ.
 //
-// Classes hold no fewer bits than the gaps they stand for, what they save is the
-// number of columns. So, from the roots down, a node keeps its table only if a
-// node around it does, or if its class columns take less than the columns that
-// would be there instead.
+// Classes hold no fewer bits than the gaps that they stand for: what they save is the number of columns. So, from the roots down, a node
+// keeps its table only if a node around it has one, or if its class columns take fewer bytes than its columns without a table.
 func (c *GapCounts) Choose() ClassModes {
 	s := c.shared.Graph.Nodes
 	m, total := c.eligible()
@@ -186,8 +179,8 @@ func (c *GapCounts) Choose() ClassModes {
 	return m
 }
 
-// eligible returns the nodes that can have tables, and the entropy of the gaps
-// below each node: bits per instance, logBits of them fractional.
+// eligible returns the nodes that can have tables, and for each node the entropy of the gaps below it, in units of 2^-logBits bits per
+// instance.
 func (c *GapCounts) eligible() (ClassModes, []uint64) {
 	s := c.shared.Graph.Nodes
 	own := c.entropies()
@@ -215,8 +208,7 @@ func (c *GapCounts) eligible() (ClassModes, []uint64) {
 	return m, total
 }
 
-// entropies returns the entropy of each slot: bits per value, logBits of them
-// fractional; unbounded where there were too many values.
+// entropies returns the entropy of each slot, in units of 2^-logBits bits per value. It is unbounded for a slot with too many values.
 func (c *GapCounts) entropies() []uint64 {
 	h := make([]uint64, len(c.slots))
 	sum := make([]uint64, len(c.slots)) // of counts
@@ -235,16 +227,15 @@ func (c *GapCounts) entropies() []uint64 {
 		case sum[i] > 0:
 			h[i], _ = all[i].Divide(sum[i])
 			if s.distinct > 1 {
-				h[i] = max(h[i], 1) // not one value
+				h[i] = max(h[i], 1) // more than one value
 			}
 		}
 	}
 	return h
 }
 
-// columnSize estimates the bytes that a column of a node takes in all locations,
-// next to the entropy of its values: its heads, or a byte per value if other slots
-// share it.
+// columnSize estimates the bytes of a column of a node in all locations, without the entropy of its values: the heads of its blocks, or a
+// byte for each value if it shares a column with other slots.
 func (c *GapCounts) columnSize(id uint32) (size uint64, shared bool) {
 	const head = 9 // of a block of equal values
 	n, locations := c.instances[id], c.locations[id]
@@ -257,7 +248,7 @@ func (c *GapCounts) columnSize(id uint32) (size uint64, shared bool) {
 	return locations * (1 + head*(1+n/locations/column.BlockSize)), false
 }
 
-// columnBytes estimates the columns that a node has without a table.
+// columnBytes estimates the bytes of the columns of a node without a table.
 func (c *GapCounts) columnBytes(id uint32) uint64 {
 	n := uint64(0)
 	for _, child := range c.shared.Graph.Nodes.Children(id) {
@@ -276,9 +267,8 @@ func (c *GapCounts) columnBytes(id uint32) uint64 {
 	return n * size
 }
 
-// classBytes estimates the class column below a node of a child with the given
-// entropy. Only slots of the same child share it: if there are several classes, it
-// takes two bytes per value.
+// classBytes estimates the bytes of the class column of a child of a node; entropy is that of the child. Only slots of the same child share
+// the column. So a value takes two bytes if there are several classes.
 func (c *GapCounts) classBytes(id uint32, entropy uint64) uint64 {
 	size, shared := c.columnSize(id)
 	if shared && entropy > 0 {
@@ -287,7 +277,7 @@ func (c *GapCounts) classBytes(id uint32, entropy uint64) uint64 {
 	return size
 }
 
-// fewBytes is what such a column takes for a node of few instances in any case.
+// fewBytes returns the bytes of such a column that a node with few instances always has.
 func (c *GapCounts) fewBytes(id uint32) uint64 {
 	const column = 3
 	if c.instances[id] < graph.OwnColumn*c.locations[id] {
@@ -296,32 +286,31 @@ func (c *GapCounts) fewBytes(id uint32) uint64 {
 	return 0
 }
 
-// Bounds of GapCounts.
+// Limits of GapCounts.
 const (
-	maxSlotValues = 256     // distinct values of a slot that are kept at most
-	minSlotValues = 4       // and at least, in graphs of many slots
-	maxGapValues  = 1 << 20 // of all slots together, above minSlotValues
+	maxSlotValues = 256     // greatest number of distinct values that are kept of a slot
+	minSlotValues = 4       // the same, in graphs of many slots
+	maxGapValues  = 1 << 20 // of all slots together, if more than minSlotValues each
 )
 
-// GapCounts counts how often each value occurs in each gap slot of a shared
-// graph, over any set of locations; class tables are chosen from it. It does not
-// depend on the order of locations.
+// GapCounts counts how often each value occurs in each gap slot of a shared graph, over any set of locations. Class tables are chosen from
+// it. It does not depend on the order of locations.
 //
-// Memory: 20 bytes per node, 8 per gap slot, and per distinct value 24 and up to
-// 22 of index: of these there are max(2^20, 4 x slots) at most, and 256 per slot.
+// Memory, in bytes: 20 for each node, 8 for each gap slot, and 24 and up to 22 of index for each distinct value; there are at most
+// max(2^20, 4 x slots) of these, and 256 of a slot.
 type GapCounts struct {
 	locator
 	instances []uint64 // by node
 	locations []uint64 // by node: locations that have it
 	first     []uint32 // by node: its first slot; one more at the end
-	limit     uint32   // distinct values of a slot
+	limit     uint32   // greatest number of distinct values of a slot
 	slots     []slotCounts
 	values    graph.Keyed[gapAt, uint64] // how often
 }
 
 type slotCounts struct {
-	distinct uint32 // limit + 1: more, none is kept
-	last     uint32 // the value met last, + 1
+	distinct uint32 // limit + 1: there were more, and none is kept
+	last     uint32 // the last value met, + 1
 }
 
 // gapAt is a gap in a slot.
@@ -351,7 +340,7 @@ func NewGapCounts(s *graph.Shared) *GapCounts {
 	return c
 }
 
-// Add counts the stored gaps of l: O(events).
+// Add counts the stored gaps of l. It takes O(events).
 func (c *GapCounts) Add(l *Local) (err error) {
 	defer graph.Wrap(&err, "call graph: counting gaps of location %d", l.p)
 	v, err := c.open(l, nil)
@@ -362,7 +351,7 @@ func (c *GapCounts) Add(l *Local) (err error) {
 		c.instances[v.Ids[id]] += v.Mult[id]
 		c.locations[v.Ids[id]]++
 	}
-	slot := make([]uint32, len(v.Column)) // of the view -> of the counts
+	slot := make([]uint32, len(v.Column)) // from slots of the view to those of the counts
 	for _, id := range v.Order {
 		gaps, _ := v.Slots(id)
 		for i := range gaps {
@@ -394,14 +383,14 @@ func (c *GapCounts) add(slot uint32, gap, count uint64) {
 	if s.last == 0 || c.values.List[s.last-1].Key != k {
 		n, added := c.values.Find(graph.Mix(gap*graph.Factors[1]+uint64(slot)*graph.Factors[2]), k)
 		if added {
-			s.distinct++ // one too many does not count, nor do the others then
+			s.distinct++ // with more than limit values, the values of a slot are not used
 		}
 		s.last = uint32(n + 1)
 	}
 	c.values.List[s.last-1].Val += count
 }
 
-// Merge adds the counts of o, which are of the same graph.
+// Merge adds the counts of o, which must be of the same graph.
 func (c *GapCounts) Merge(o *GapCounts) {
 	for id, n := range o.instances {
 		c.instances[id] += n
@@ -417,7 +406,7 @@ func (c *GapCounts) Merge(o *GapCounts) {
 	}
 }
 
-// sorted returns the values that count, by slot and gap.
+// sorted returns the values of the slots with at most limit values, by slot and gap.
 func (c *GapCounts) sorted() []graph.Pair[gapAt, uint64] {
 	list := slices.DeleteFunc(slices.Clone(c.values.List), func(v graph.Pair[gapAt, uint64]) bool { return c.slots[v.Key.slot].distinct > c.limit })
 	slices.SortFunc(list, func(a, b graph.Pair[gapAt, uint64]) int {
@@ -426,9 +415,8 @@ func (c *GapCounts) sorted() []graph.Pair[gapAt, uint64] {
 	return list
 }
 
-// AppendBinary appends the counts as five columns, each after its length:
-// instances and locations by node, distinct values by slot (limit + 1: more), and per value
-// its difference to the one before in its slot, and its count.
+// AppendBinary appends the counts as five columns, each after its length: instances and locations by node, distinct values by slot (limit +
+// 1: more), and for each value its difference to the value before in its slot, and its count.
 func (c *GapCounts) AppendBinary(dst []byte) ([]byte, error) {
 	var cols [5][]uint64
 	cols[0], cols[1] = c.instances[1:], c.locations[1:]
@@ -452,7 +440,7 @@ func (c *GapCounts) AppendBinary(dst []byte) ([]byte, error) {
 	return append(dst, p.Buf...), nil
 }
 
-// OpenGapCounts reads what AppendBinary wrote of the same graph.
+// OpenGapCounts parses what AppendBinary returned for the same graph.
 func OpenGapCounts(s *graph.Shared, src []byte) (_ *GapCounts, err error) {
 	defer graph.Wrap(&err, "call graph: gap counts")
 	c := NewGapCounts(s)
@@ -517,26 +505,26 @@ func (c *GapCounts) readValues(distinct, gaps, counts []uint64) error {
 	return nil
 }
 
-// rowWalk goes through a location and finds the class of each instance in class mode from the gaps that it is given. Memory: the
-// open levels and their rows.
+// rowWalk walks through a location and finds the class of each instance in class mode from the gaps that put sets. Memory: the open levels
+// and their rows.
 type rowWalk struct {
 	graph.Walker
 	v     *graph.View
-	find  func(id uint32, gaps []uint64, kids []uint32) (uint32, error) // looks up or makes a row of a shared node
+	find  func(id uint32, gaps []uint64, kids []uint32) (uint32, error) // returns the row of a shared node with this content
 	rows  []openRow                                                     // of the open nodes in class mode
 	gaps  []uint64
 	kids  []uint32
-	ended bool   // the newest row is complete
-	at    int    // where in gaps the one of the last step belongs
-	again bool   // something is there, from another iteration of a Repeat with one entry for all
-	last  uint32 // the row of the last stepRow
+	ended bool   // the last row is complete
+	at    int    // index in gaps for the gap of the last step
+	again bool   // another iteration of a Repeat, which has one entry for all, has set it already
+	last  uint32 // the row of the last StepRow
 	err   error
 }
 
-// openRow is the row of an instance in progress.
+// openRow is the row of an instance that is not complete.
 type openRow struct {
-	id, slot   uint32 // slot: where the node is in its parent
-	gaps, kids int    // where the row begins
+	id, slot   uint32 // slot of the node in its parent
+	gaps, kids int    // index of the row's first gap and child
 }
 
 func (w *rowWalk) begin(v *graph.View) {
@@ -546,7 +534,7 @@ func (w *rowWalk) begin(v *graph.View) {
 	w.open(v.Root, 0)
 }
 
-// open begins the row of a node, if it is in class mode.
+// open begins the row of a node that is in class mode.
 func (w *rowWalk) open(id, slot uint32) {
 	if t := w.v.Tables[id]; t != nil {
 		w.rows = append(w.rows, openRow{id, slot, len(w.gaps), len(w.kids)})
@@ -554,7 +542,7 @@ func (w *rowWalk) open(id, slot uint32) {
 	}
 }
 
-// put gives the gap of the last step, whose slot has no column.
+// put sets the gap of the last step. Its slot has no column.
 func (w *rowWalk) put(gap uint64) {
 	if w.again && w.gaps[w.at] != gap {
 		w.differ()
@@ -567,8 +555,8 @@ func (w *rowWalk) differ() {
 	w.err = fmt.Errorf("node %d: iterations differ, but share a class: %w", w.v.Ids[id], graph.ErrForeign)
 }
 
-// step returns what comes next: its node and the slot of the gap before it, or the slot where the row of stepRow is. After
-// an error it returns stepEnd.
+// step returns the next step, its node, and the slot of the gap before it; of a StepRow, the slot of the row. After an error it returns
+// StepEnd.
 func (w *rowWalk) step() (st graph.Step, id, slot uint32) {
 	for w.err == nil {
 		if w.ended {
@@ -601,7 +589,7 @@ func (w *rowWalk) step() (st graph.Step, id, slot uint32) {
 	return graph.StepEnd, 0, 0
 }
 
-// locate finds where the gap of the child belongs that a level entered last.
+// locate finds the index in gaps for the child that level l entered last.
 func (w *rowWalk) locate(l *graph.Level) {
 	if t := w.v.Tables[l.Id]; t != nil {
 		w.at = w.rows[len(w.rows)-1].gaps + graph.InRow(l.At-1, t.GapsPerRow)
@@ -609,7 +597,7 @@ func (w *rowWalk) locate(l *graph.Level) {
 	}
 }
 
-// finish ends the newest row. It returns where the row is, node 0 if that is in the row around it.
+// finish completes the last row. It returns its node and slot, or node 0 if the row is a part of the row around it.
 func (w *rowWalk) finish() (id, slot uint32) {
 	r := w.rows[len(w.rows)-1]
 	w.ended = false

@@ -8,9 +8,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Codebook says by which value each gap is stored. It is chosen from the gaps of
-// all locations of a run, and needed to write their blobs only: these hold the
-// stored gaps. It is read-only and safe for concurrent use.
+// Codebook says as which value each gap is stored. It is chosen from the gaps of all locations of a run. Only writing their blobs needs it,
+// since these have the stored gaps. It is read-only and safe for concurrent use.
 type Codebook struct {
 	defs   *trace.Definitions
 	d      graph.Deviation
@@ -22,9 +21,8 @@ type Codebook struct {
 	bins   []gapBin     // ascending in each context
 }
 
-// gapBin is a range of gaps that are stored as one value. It is legal: the value
-// lies within the bound of low and of high, and so within the bound of every
-// value between them, since A(v) and v - A(v) do not decrease.
+// gapBin is a range of gaps that are stored as one value. It is legal if the value is within the bounds of low and high. Then it is within
+// the bound of every value between them, since A(v) and v - A(v) do not decrease.
 type gapBin struct{ low, high, stored uint64 }
 
 // legal reports whether every gap from low to high may be stored as b.stored.
@@ -38,14 +36,14 @@ func (c *Codebook) Bins() int { return len(c.bins) }
 // Contexts returns the number of contexts.
 func (c *Codebook) Contexts() int { return len(c.keys) }
 
-// fixed returns the bin of v where nothing was counted: its cell.
+// fixed returns the bin of v if nothing was counted: its cell.
 func (c *Codebook) fixed(v uint64) gapBin {
 	low := c.shifts.low(v)
 	high := c.shifts.high(low)
 	return gapBin{low, high, low + (high-low)/2}
 }
 
-// find returns the bin of v in a context; false if no such gap was counted.
+// find returns the bin of v in a context. It returns false if no such gap was counted.
 func (c *Codebook) find(context uint32, v uint64) (gapBin, bool) {
 	bins := c.bins[c.first[context]:c.first[context+1]]
 	lo, hi := 0, len(bins) // the first bin that ends at v or above
@@ -63,9 +61,8 @@ func (c *Codebook) find(context uint32, v uint64) (gapBin, bool) {
 	return bins[lo], true
 }
 
-// AppendBinary appends the codebook: bounds, grid, then contexts ascending, each
-// with its bins ascending: lowest value as the distance to the highest of the bin
-// before, width, and distance of the stored value to the lowest.
+// AppendBinary appends the codebook: bounds, grid, then contexts in ascending order, each with its bins in ascending order: lowest value
+// minus the highest of the bin before, width, and stored value minus the lowest.
 func (c *Codebook) AppendBinary(dst []byte) ([]byte, error) {
 	dst = appendGrid(dst, c.d, c.grid)
 	dst = varint.Append(dst, uint64(len(c.keys)))
@@ -82,8 +79,7 @@ func (c *Codebook) AppendBinary(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// OpenCodebook reads what AppendBinary wrote for the same bounds. Every bin of
-// what it returns is legal.
+// OpenCodebook parses what AppendBinary returned for the same bounds. All its bins are legal.
 func OpenCodebook(defs *trace.Definitions, d graph.Deviation, src []byte) (_ *Codebook, err error) {
 	defer graph.Wrap(&err, "call graph: codebook")
 	c := &Codebook{defs: defs, d: d.Normal(), number: map[gapContext]uint32{}, first: []uint32{0}}
@@ -104,7 +100,7 @@ func OpenCodebook(defs *trace.Definitions, d graph.Deviation, src []byte) (_ *Co
 	return c, nil
 }
 
-// takeBins takes the bins of a context.
+// takeBins parses the bins of a context.
 func (c *Codebook) takeBins(r *graph.Reader) {
 	n := r.Next()
 	last := uint64(0)

@@ -12,21 +12,20 @@ import (
 	"github.com/coppice-hpc/coppice/internal/column"
 )
 
-// Distributor deals the gaps and values of locations out to the columns of their
-// slots. Its first use builds an index of the shared nodes, unless the Shared
-// comes from a Union of this process.
+// Distributor puts the gaps and values of locations into the columns of their slots. At its first use it builds an index of the shared
+// nodes, unless the Shared is from a Union of this process.
 type Distributor struct {
 	locator
 	enc     column.Encoder
 	writers []column.Writer
-	single  column.Writer // of columns of less than a block
-	body    []byte        // of a blob: its columns
+	single  column.Writer // for columns of less than a block
+	body    []byte        // the columns of a blob
 	program graph.Program
 	gaps    stream
 	values  stream
 
-	// Values that are in no block yet: of column c place[begin[c]:at[c]]. A column of a block and more has room for one, which
-	// ends where the number of a place is a multiple of the block's.
+	// Values that are not yet in a block: those of column c are place[begin[c]:at[c]]. A column with at least one block has room for one
+	// block, which ends at a multiple of the block's size.
 	place     []uint64
 	begin, at []uint32
 }
@@ -36,7 +35,7 @@ func NewDistributor(s *graph.Shared) *Distributor {
 	return &Distributor{locator: newLocator(s), enc: column.Encoder{Entropy: true}}
 }
 
-// locator finds locations in a shared graph.
+// locator finds the tuples and nodes of locations in a shared graph.
 type locator struct {
 	shared *graph.Shared
 	numbering
@@ -59,13 +58,13 @@ func newLocator(s *graph.Shared) locator {
 	}}
 }
 
-// open returns the view of a location, with the given classes. Of a lossy graph it must be quantised.
+// open returns the view of a location with these classes. If the graph is lossy, the gaps of l must be quantised.
 func (d *locator) open(l *Local, c *graph.Classes) (*graph.View, error) {
 	if bounds := d.shared.Opt.Deviation; !bounds.Lossless() && !l.quantised {
 		return nil, fmt.Errorf("bounds of %s: %w", bounds, ErrNoCodebook)
 	}
 	d.shared.BuildIndex()
-	d.ids = make([]uint32, 0, l.Nodes()+1) // the view has the last ones
+	d.ids = make([]uint32, 0, l.Nodes()+1) // the view keeps the last ones
 	if err := d.location(l); err != nil {
 		return nil, err
 	}
@@ -85,7 +84,7 @@ func (d *locator) open(l *Local, c *graph.Classes) (*graph.View, error) {
 	return v, nil
 }
 
-// Distribute returns the blob of l, which must be quantised if the graph is lossy.
+// Distribute returns the blob of l. If the graph is lossy, the gaps of l must be quantised.
 func (d *Distributor) Distribute(l *Local) (_ []byte, err error) {
 	defer graph.Wrap(&err, "call graph: distributing location %d", l.p)
 	v, err := d.open(l, d.shared.Classes)
@@ -110,7 +109,7 @@ func (d *Distributor) Distribute(l *Local) (_ []byte, err error) {
 	return d.blob(v, l)
 }
 
-// reserve makes room for the values of a location's columns.
+// reserve makes room for the columns of a location.
 func (d *Distributor) reserve(v *graph.View) error {
 	n := len(v.Cols)
 	d.begin, d.at = slices.Grow(d.begin[:0], n)[:n], slices.Grow(d.at[:0], n)[:n]
@@ -133,7 +132,7 @@ func (d *Distributor) reserve(v *graph.View) error {
 		d.writers[i].Init(&d.enc, c.Count)
 	}
 	copy(d.at, d.begin)
-	end++ // too many gaps may make a mark too many
+	end++ // if there are too many gaps, there may be a mark too many
 	d.place = slices.Grow(d.place[:0], int(end))[:end]
 	return nil
 }
@@ -147,7 +146,7 @@ func (d *Distributor) put(c int32, v uint64) {
 	}
 }
 
-// encode encodes the values of a column if they are a block.
+// encode encodes the values of a column if they fill a block.
 func (d *Distributor) encode(c uint32) {
 	if d.at[c]-d.begin[c] == column.BlockSize {
 		d.writers[c].Add(d.place[d.begin[c]:d.at[c]])
@@ -155,7 +154,7 @@ func (d *Distributor) encode(c uint32) {
 	}
 }
 
-// block takes the next gaps. Those of a whole block end at a mark.
+// block takes the next block of gaps. A full block ends at a mark.
 func (d *Distributor) block(v *graph.View) []uint64 {
 	b := d.gaps.take()
 	if len(b) == graph.MarkEvery && v.Marks >= 0 {
@@ -164,7 +163,7 @@ func (d *Distributor) block(v *graph.View) []uint64 {
 	return b
 }
 
-// walkRows is walk for a graph with classes: it follows the nodes.
+// walkRows is walk for a graph with classes. It visits node by node.
 func (d *Distributor) walkRows(v *graph.View) error {
 	w := rowWalk{find: d.row}
 	w.begin(v)
@@ -203,7 +202,7 @@ func (d *Distributor) walkRows(v *graph.View) error {
 	return errShort
 }
 
-// row looks a class up.
+// row returns the number of a class.
 func (d *Distributor) row(id uint32, gaps []uint64, kids []uint32) (uint32, error) {
 	n, ok := d.shared.Classes.Find(id, gaps, kids)
 	if !ok {
@@ -212,7 +211,7 @@ func (d *Distributor) row(id uint32, gaps []uint64, kids []uint32) (uint32, erro
 	return n, nil
 }
 
-// payload writes the bytes of unknown records and surplus, which all have one column.
+// payload puts the bytes of unknown records and surplus into their column.
 func (d *Distributor) payload(v *graph.View, src []byte) error {
 	words := uint64(0)
 	if v.Bytes >= 0 {
@@ -227,7 +226,7 @@ func (d *Distributor) payload(v *graph.View, src []byte) error {
 	return nil
 }
 
-// blob puts a location together; see the package comment.
+// blob assembles a blob; docs/format/ccg.md describes its parts.
 func (d *Distributor) blob(v *graph.View, l *Local) ([]byte, error) {
 	dst := append([]byte(graph.LocalMagic), graph.FormatVersion, d.shared.Opt.Deviation.Mode())
 	for _, x := range []uint64{uint64(l.p), uint64(v.Ids[v.Root]), uint64(l.first), l.events, uint64(len(v.Cols))} {
@@ -286,7 +285,7 @@ func (d *Distributor) deal(v *graph.View, in *stream) error {
 	at, place := d.at, d.place
 	d.program.Init(v)
 	var block []uint64
-	next := 0 // of block
+	next := 0 // index in the block
 	for steps := d.program.Next(); len(steps) > 0; steps = d.program.Next() {
 		for _, c := range steps {
 			if next == len(block) {

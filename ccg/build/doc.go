@@ -33,14 +33,11 @@
 //
 // # Memory
 //
-// A Builder holds 12 bytes per node, 4 per child, 11 to 22 per node of index, 8
-// per node for links and calls, 24 per open list entry (at most 2*Fold+Fan+2048
-// per open call), 36 per open call, up to 96 KiB per family of request ids used,
-// 64 KiB of tables, and the streams: 1 to 2 bytes per event and value, twice that while
-// they grow. A Union holds the same per node, without streams. A Distributor holds 8 KiB per column
-// of one location at most, its finished columns, and of that location 24 bytes
-// per node, 4 per slot and up to 76 per child for its program.
-// A GapHistogram takes 8 MB at most, Quantise as much as the location's gaps.
+// A Builder holds, in bytes: for each node 12, 11 to 22 of index, 8 of links and calls, and 4 for each child; 36 for each open call, and 24
+// for each entry of its list, of which it has at most 2*Fold+Fan+2048; up to 96 KiB for each family of request ids; 64 KiB of tables; and
+// the streams, 1 to 2 for each event and value, twice that while they grow. A Union holds the same for each node, without streams. A
+// Distributor holds at most 8 KiB for each column of one location, its finished columns, and of that location 24 for each node, 4 for each
+// slot and up to 76 for each child. A GapHistogram takes at most 8 MB. Quantise takes as much as the gaps of the location.
 //
 // # Concurrency
 //

@@ -10,22 +10,22 @@ import (
 type entry struct {
 	id    uint32
 	count uint32
-	link  int32  // 1 + position of the entry before with this id, 0 if none
-	loop  int32  // position of the innermost loop below in this frame, -1 if none
-	body  uint32 // a loop: where its entries begin in bodies
-	size  uint32 // a loop: number of entries of its body; 0: no loop
+	link  int32  // 1 + index of the entry before with the same node; 0: none
+	loop  int32  // index of the nearest loop below it in the same frame; -1: none
+	body  uint32 // of a loop: index of its first entry in bodies
+	size  uint32 // of a loop: number of entries of its body; 0: this is not a loop
 }
 
-// Compares returns how many pairs of entries were compared to fold loops since b was made or Reset: the part of its time that does not
-// follow from the number of events alone.
+// Compares returns how many pairs of entries were compared to fold loops since the last Reset. This is the part of the time that does not
+// follow from the number of events.
 func (b *Builder) Compares() uint64 { return b.list.compares }
 
-// entryStack holds the entries of all open frames, one above the other.
+// entryStack has the entries of all open frames, one frame above the other.
 type entryStack struct {
 	entries  []entry
-	last     []int32 // by node id: 1 + position of the newest entry with it, 0 if none
+	last     []int32 // by node: 1 + index of the last entry with it; 0: none
 	bodies   []uint64
-	bodyOf   map[uint32]uint32 // Group of a loop body -> where its entries begin
+	bodyOf   map[uint32]uint32 // from the Group of a loop's body to the index of its first entry in bodies
 	fold     int               // K
 	fan      int               // B
 	compares uint64            // of entries, to fold loops
@@ -39,9 +39,8 @@ func (s *entryStack) reset(o graph.Options) {
 	s.fold, s.fan, s.compares = max(o.Fold, 0), o.Fan, 0
 }
 
-// push adds an entry of a node on top of a frame that begins at base, and
-// returns it. Its fields are set one by one: a composite would be built
-// elsewhere and copied in wider words than it was written.
+// push adds an entry for a node to a frame whose entries begin at base, and returns it. It sets the fields one by one: a composite literal
+// would be built elsewhere and copied in wider words than it was written.
 func (s *entryStack) push(base int32, id, count uint32) *entry {
 	n := len(s.entries)
 	s.entries = graph.GrowOne(s.entries)
@@ -63,7 +62,7 @@ func (s *entryStack) push(base int32, id, count uint32) *entry {
 	return e
 }
 
-// pop removes the n newest entries.
+// pop removes the last n entries.
 func (s *entryStack) pop(n int) {
 	for range n {
 		e := &s.entries[len(s.entries)-1]
@@ -72,8 +71,7 @@ func (s *entryStack) pop(n int) {
 	}
 }
 
-// appendNode appends a node to the top frame: a longer run, or a new entry;
-// then it folds loops and bounds the list.
+// appendNode appends a node to the top frame, as a longer run or a new entry. Then it folds loops and limits the list.
 func (b *Builder) appendNode(id uint32) error {
 	f, s := &b.frames[len(b.frames)-1], &b.list
 	var e *entry
@@ -83,7 +81,7 @@ func (b *Builder) appendNode(id uint32) error {
 	} else {
 		e = s.push(f.base, id, 1)
 	}
-	if s.fold > 0 && (e.link > f.base || e.loop >= f.base) { // else there is nothing to compare with
+	if s.fold > 0 && (e.link > f.base || e.loop >= f.base) { // else no earlier entry is equal
 		if err := b.settle(f); err != nil {
 			return err
 		}
@@ -94,7 +92,7 @@ func (b *Builder) appendNode(id uint32) error {
 	return nil
 }
 
-// settle folds loops at the end of a frame's list until nothing changes.
+// settle folds loops at the end of a frame's list as long as it finds any.
 func (b *Builder) settle(f *frame) error {
 	s := &b.list
 	for {
@@ -115,7 +113,7 @@ func (b *Builder) settle(f *frame) error {
 	}
 }
 
-// isBody reports whether the entries above loop l equal its body.
+// isBody returns whether the entries above loop l are equal to its body.
 func (s *entryStack) isBody(l int32) bool {
 	loop := &s.entries[l]
 	body := s.bodies[loop.body : loop.body+loop.size]
@@ -128,7 +126,7 @@ func (s *entryStack) isBody(l int32) bool {
 	return true
 }
 
-// repeats reports whether the d entries up to t equal the d before them.
+// repeats returns whether the d entries up to t are equal to the d entries before them.
 func (s *entryStack) repeats(t, d int32) bool {
 	for i := t; i > t-d; i-- {
 		s.compares++
@@ -139,7 +137,7 @@ func (s *entryStack) repeats(t, d int32) bool {
 	return true
 }
 
-// foldLoop replaces the newest 2d entries, twice the same d, by one.
+// foldLoop replaces the last 2d entries, which are d entries twice, by one loop.
 func (b *Builder) foldLoop(f *frame, d int) error {
 	s := &b.list
 	body := s.entries[len(s.entries)-d:]
@@ -180,7 +178,7 @@ func (b *Builder) foldLoop(f *frame, d int) error {
 	return nil
 }
 
-// entryNodes appends the nodes of entries to dst; runs become Repeats.
+// entryNodes appends the nodes of entries to dst. Runs become Repeats.
 func (b *Builder) entryNodes(f *frame, dst []uint32, list []entry) ([]uint32, error) {
 	for i := range list {
 		if list[i].count == 1 {
@@ -200,7 +198,7 @@ func (b *Builder) entryNodes(f *frame, dst []uint32, list []entry) ([]uint32, er
 	return dst, nil
 }
 
-// pack cuts ids left to right into Groups of B until B remain at most.
+// pack combines ids from left to right into Groups of B, until at most B remain.
 func (b *Builder) pack(f *frame, ids []uint32) ([]uint32, error) {
 	for len(ids) > b.opt.Fan {
 		tuple, err := b.listTuple(f)
@@ -217,7 +215,7 @@ func (b *Builder) pack(f *frame, ids []uint32) ([]uint32, error) {
 			b.packed = append(b.packed, id)
 			ids = ids[n:]
 		}
-		b.packed = append(b.packed, ids...) // a run of one stays as it is
+		b.packed = append(b.packed, ids...) // a single one stays as it is
 		b.ids = append(b.ids[:0], b.packed...)
 		ids = b.ids
 	}
@@ -240,11 +238,10 @@ func (b *Builder) finishFrame(f *frame) ([]uint32, error) {
 	return b.pack(f, ids)
 }
 
-// compactFrom is the number of carried entries from which their room is reused.
+// compactFrom is the number of carried entries above which compact removes them.
 const compactFrom = 2048
 
-// carry turns the oldest B loose entries of the top frame into a Group; B
-// Groups of one level become one of the next.
+// carry makes a Group of the oldest B entries of the top frame that are not carried. B Groups of a level become one of the next level.
 func (b *Builder) carry(f *frame) error {
 	s, fan := &b.list, b.opt.Fan
 	ids, err := b.entryNodes(f, b.ids[:0], s.entries[f.base:int(f.base)+fan])
@@ -282,8 +279,7 @@ func (b *Builder) carry(f *frame) error {
 	return nil
 }
 
-// compact drops the carried entries of the top frame. Links that lead through
-// them are led past them.
+// compact removes the carried entries of the top frame. Links to them are replaced by their links.
 func (s *entryStack) compact(f *frame) {
 	shift := f.base - f.first
 	for i := f.base; i < int32(len(s.entries)); i++ {

@@ -11,19 +11,16 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Limits of a histogram: contexts before siblings are left out, and cells, 40
-// bytes each, before cells grow.
+// Limits of a histogram: of contexts, before siblings are left out of them, and of cells of 40 bytes, before they are made larger.
 const (
 	maxContexts = 4096
 	maxCells    = 1 << 16
 )
 
-// GapHistogram counts gaps by context and in fine cells, for the codebook of a
-// lossy graph. Merging is commutative and associative. Memory: 60 to 105 bytes per
-// cell, of which there are 2^16 at most, 60 per context, and what the walk through the
-// location in progress takes.
+// GapHistogram counts gaps by context and in fine cells, for the codebook of a lossy graph. Merging is commutative and associative. Memory,
+// in bytes: 60 to 105 for each of at most 2^16 cells, 60 for each context, and what the walk through a location takes.
 //
-// It stays empty if the bounds need no codebook: lossless and time-stamp mode.
+// It stays empty if the bounds need no codebook, as in lossless and time-stamp mode.
 type GapHistogram struct {
 	defs   *trace.Definitions
 	d      graph.Deviation
@@ -50,7 +47,7 @@ func NewGapHistogram(defs *trace.Definitions, d graph.Deviation) *GapHistogram {
 	return h
 }
 
-// Add counts the gaps of l, but the first, which is always exact.
+// Add counts the gaps of l except for the first one, which is always exact.
 func (h *GapHistogram) Add(l *Local) (err error) {
 	if h.grid == gridFixed {
 		return nil
@@ -101,8 +98,7 @@ func (h *GapHistogram) context(c gapContext) uint32 {
 	return n
 }
 
-// limit goes on to the first grid that keeps the limits, and reports whether
-// that is another one.
+// limit makes the grid coarser until the limits are kept. It returns whether the grid has changed.
 func (h *GapHistogram) limit() (changed bool) {
 	for h.grid < gridRegion && len(h.keys) > h.contextLimit || h.grid < gridFixed && len(h.cells.List) > h.cellLimit {
 		h.coarsen(h.grid + 1)
@@ -111,7 +107,7 @@ func (h *GapHistogram) limit() (changed bool) {
 	return changed
 }
 
-// coarsen counts all over again in the cells of a coarser grid.
+// coarsen counts again in the cells of a coarser grid.
 func (h *GapHistogram) coarsen(g gapGrid) {
 	cells, keys := h.cells.List, h.keys
 	h.grid, h.shifts = g, g.shifts(h.d)
@@ -124,14 +120,14 @@ func (h *GapHistogram) coarsen(g gapGrid) {
 	}
 }
 
-// count adds a cell of a finer grid, or of the same.
+// count adds a cell of the same grid or a finer one.
 func (h *GapHistogram) count(key gapContext, from countedCell) {
 	c := h.cell(h.context(h.grid.of(key)), h.shifts.low(from.Key.low))
 	c.count += from.Val.count
 	c.sum = c.sum.Plus(from.Val.sum)
 }
 
-// Merge adds the counts of o, of the same bounds.
+// Merge adds the counts of o, which must be for the same bounds.
 func (h *GapHistogram) Merge(o *GapHistogram) error {
 	if h.d != o.d {
 		return fmt.Errorf("call graph: gaps counted for bounds of %s and of %s: %w", h.d, o.d, graph.ErrForeign)
@@ -154,13 +150,13 @@ func (h *GapHistogram) Merge(o *GapHistogram) error {
 	return nil
 }
 
-// cellAt is where a cell of a context begins.
+// cellAt is a context and the lowest value of a cell.
 type cellAt struct {
 	low     uint64
 	context uint32
 }
 
-// gapCell counts the values of a cell.
+// gapCell counts the gaps of a cell.
 type gapCell struct {
 	count uint64
 	sum   graph.Total // of the values
@@ -174,21 +170,19 @@ func (h *GapHistogram) cell(context uint32, low uint64) *gapCell {
 	return &h.cells.List[n].Val
 }
 
-// gapContext is what is around a gap: regions and record kinds, never nodes,
-// so that it is the same on all ranks and known while a location is read.
+// gapContext is the surroundings of a gap. It has regions and record kinds but no nodes, so that it is the same on all ranks and known
+// while a location is read.
 type gapContext struct {
-	region     uint32 // around it
-	prev, next uint64 // words of the sibling classes
+	region     uint32 // region around the gap
+	prev, next uint64 // words of the classes of the siblings
 }
 
 func (c gapContext) compare(o gapContext) int {
 	return cmp.Or(cmp.Compare(c.region, o.region), cmp.Compare(c.prev, o.prev), cmp.Compare(c.next, o.next))
 }
 
-// gapGrid says how finely gaps are told apart. There is one chain of grids, each
-// coarser than the one before: a histogram takes the first that keeps its limits.
-// What is too much for a part of a run is too much for the run, so the choice
-// does not depend on the order of merging.
+// gapGrid says how finely gaps are distinguished. Each grid is coarser than the one before. A histogram uses the first one that keeps its
+// limits. What exceeds a limit in a part of a run does so in the whole run, so that the choice does not depend on the order of merging.
 type gapGrid uint8
 
 const (
@@ -199,7 +193,7 @@ const (
 	gridFixed    = gridCoarse + 4
 )
 
-// of returns the context that a grid leaves of c.
+// of returns c without the parts that the grid ignores.
 func (g gapGrid) of(c gapContext) gapContext {
 	if g >= gridNext {
 		c.prev = 0
@@ -210,10 +204,8 @@ func (g gapGrid) of(c gapContext) gapContext {
 	return c
 }
 
-// cellShifts are the widths of a grid's cells, as powers of two, by bit length
-// of the value: A(v)/32 to A(v)/16 at the lower end of each octave, or one tick.
-// So a cell lies within the bound of its lowest value, and coarser cells consist
-// of finer ones.
+// cellShifts has the widths of a grid's cells as powers of two, by bit length of the value. The width is A(v)/32 to A(v)/16 at the lower
+// end of each octave, or one tick. So a cell is within the bound of its lowest value, and a coarser cell consists of finer ones.
 type cellShifts [65]uint8
 
 func (g gapGrid) shifts(d graph.Deviation) (s cellShifts) {
@@ -243,7 +235,7 @@ func appendGrid(dst []byte, d graph.Deviation, g gapGrid) []byte {
 	return append(d.Append(append(dst, d.Mode())), byte(g))
 }
 
-// takeGrid takes what appendGrid appended, for the bounds d.
+// takeGrid parses what appendGrid appended, for the bounds d.
 func takeGrid(r *graph.Reader, d graph.Deviation) (gapGrid, error) {
 	mode := r.Byte()
 	got := r.Deviation(mode == graph.ModeLossy)
@@ -263,7 +255,7 @@ func appendContext(dst []byte, c gapContext) []byte {
 	return varint.Append(dst, uint64(c.region), c.prev, c.next)
 }
 
-// takeContexts takes a number and as many contexts, ascending, which appendContext appended; rest takes what comes after each.
+// takeContexts parses the number of contexts and the contexts, which must ascend. It calls rest after each of them.
 func takeContexts(r *graph.Reader, g gapGrid, rest func(gapContext)) error {
 	n, last := r.Next(), gapContext{}
 	if n > 0 && g == gridFixed {
@@ -283,7 +275,7 @@ func takeContexts(r *graph.Reader, g gapGrid, rest func(gapContext)) error {
 	return nil
 }
 
-// Classes are words: calls, and what is in them, by region, records by kind.
+// A class is a word: of calls, and of what is in them, the region; of records the kind.
 const (
 	wordTail   = 1 << 32
 	wordCall   = 2 << 32
@@ -291,30 +283,30 @@ const (
 	maxWord    = 4<<32 - 1
 )
 
-// gapWalk goes through a location as a Builder made it, event by event, and tells what is around each gap. Groups and
-// Repeats are invisible: the sibling before the first child of a Group is the one before the Group. Memory: the open nodes, 4
-// bytes per node and tuple.
+// gapWalk walks through a location as a Builder made it, event by event, and returns the context of each gap. It ignores Groups and
+// Repeats: the sibling before the first child of a Group is the one before the Group. Memory: the open nodes, and 4 bytes for each node and
+// tuple.
 type gapWalk struct {
 	graph.Walker
 	class []uint32 // by node: number of its class
 	words []uint64 // by class
 	calls []gapCall
 
-	mask   uint64                           // of key: what is asked about
-	key    uint64                           // what is around the gap of the last step, see context
-	recent [4096]graph.Pair[uint64, uint32] // by key, of contexts met lately: their numbers
+	mask   uint64                           // of key: the parts that the grid has
+	key    uint64                           // the context of the last step's gap, as keyOf packs it
+	recent [4096]graph.Pair[uint64, uint32] // cache of numbers of contexts, by key
 }
 
-// gapCall is an open call, or the root: its class, and that of the last child.
+// gapCall is an open call, or the root: its class, and the class of its last child.
 type gapCall struct{ class, last uint32 }
 
 // Numbers of classes that every location has.
 const (
 	classNone = iota // before the first child
-	classTail        // after the last
+	classTail        // after the last child
 )
 
-// maxClasses is more than a location has: three of them fit one word.
+// maxClasses is above the number of classes of a location. Three numbers fit into a word.
 const maxClasses = 1 << 21
 
 // classify numbers the classes of a location's nodes.
@@ -345,7 +337,7 @@ func (w *gapWalk) classify(g *graph.Graph, defs *trace.Definitions) error {
 	return nil
 }
 
-// begin goes to the first event. Contexts are those of a grid.
+// begin starts at the first event. Contexts are those of a grid.
 func (w *gapWalk) begin(g *graph.Graph, defs *trace.Definitions, grid gapGrid) error {
 	if err := w.classify(g, defs); err != nil {
 		return err
@@ -357,7 +349,7 @@ func (w *gapWalk) begin(g *graph.Graph, defs *trace.Definitions, grid gapGrid) e
 	return nil
 }
 
-// ask forgets the numbers of contexts, and goes on with those of a grid.
+// ask clears the cache and sets the grid of the contexts.
 func (w *gapWalk) ask(grid gapGrid) {
 	clear(w.recent[:])
 	w.mask = ^uint64(0)
@@ -369,17 +361,17 @@ func (w *gapWalk) ask(grid gapGrid) {
 	}
 }
 
-// keyOf puts numbers of classes together: the call whose exclusive time a gap is, the sibling before it, and itself, or the tail.
+// keyOf packs numbers of classes: of the call whose exclusive time the gap is, of the sibling before, and of the node itself or classTail.
 func keyOf(parent, before, item uint32) uint64 {
 	return uint64(parent)<<42 | uint64(before)<<21 | uint64(item)
 }
 
-// context returns what is around the gap of the last step.
+// context returns the context of the last step's gap.
 func (w *gapWalk) context() gapContext {
 	return gapContext{uint32(w.words[w.key>>42]), w.words[w.key>>21&(maxClasses-1)], w.words[w.key&(maxClasses-1)]}
 }
 
-// recall returns where the number of what is around the gap of the last step is kept: it is there if the key says so.
+// recall returns the cache entry for the context of the last step's gap. It is valid if its Key is w.key.
 func (w *gapWalk) recall() *graph.Pair[uint64, uint32] {
 	return &w.recent[w.key*0x9E3779B97F4A7C15>>52]
 }
@@ -433,9 +425,8 @@ func eachContext(all []countedCell, f func(context uint32, cells []countedCell))
 	}
 }
 
-// AppendBinary appends the counts: bounds, grid, then contexts ascending, each
-// with its cells ascending: distance to the cell before, count, and the sum of
-// the values' offsets in the cell as quotient and remainder by the count.
+// AppendBinary appends the counts: bounds, grid, then contexts in ascending order, each with its cells in ascending order: distance to the
+// cell before, count, and the sum of (value - low) as quotient and remainder by the count.
 func (h *GapHistogram) AppendBinary(dst []byte) ([]byte, error) {
 	dst = appendGrid(dst, h.d, h.grid)
 	all := h.sorted()
@@ -455,7 +446,7 @@ func (h *GapHistogram) AppendBinary(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// OpenGapHistogram reads what AppendBinary wrote for the same bounds.
+// OpenGapHistogram parses what AppendBinary returned for the same bounds.
 func OpenGapHistogram(defs *trace.Definitions, d graph.Deviation, src []byte) (_ *GapHistogram, err error) {
 	defer graph.Wrap(&err, "call graph: counts of gaps")
 	h := NewGapHistogram(defs, d)

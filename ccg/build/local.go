@@ -14,8 +14,7 @@ import (
 
 const segmentMagic = "CCGb"
 
-// Local is the graph of one location by itself, with its streams: the result of
-// a Builder, immutable, an entry of a segment store.
+// Local is the graph of one location with its streams. A Builder makes it, and a segment store keeps it. It does not change.
 type Local struct {
 	p           trace.P
 	opt         graph.Options
@@ -26,7 +25,7 @@ type Local struct {
 	values      []byte
 	payload     []byte
 
-	quantised bool // gaps are stored ones, within opt.Deviation
+	quantised bool // gaps are stored values, within opt.Deviation
 	errors    graph.ErrorStats
 }
 
@@ -36,12 +35,12 @@ func (l *Local) P() trace.P { return l.p }
 // Nodes returns the number of nodes.
 func (l *Local) Nodes() int { return l.graph.Nodes.Len() }
 
-// LocalHead is how much of a segment StructureSize needs.
+// LocalHead is the number of bytes of a segment that StructureSize needs.
 const LocalHead = sizeAt + 8
 
 const sizeAt = len(segmentMagic) + 2
 
-// AppendBinary appends the location as a segment: head and structure, then the streams, each with its CRC-32C.
+// AppendBinary appends the location as a segment: head and structure, then the streams, each part with its CRC-32C.
 func (l *Local) AppendBinary(dst []byte) ([]byte, error) {
 	start := len(dst)
 	dst = append(append(dst, segmentMagic...), graph.FormatVersion, l.opt.Deviation.Mode(), 0, 0, 0, 0, 0, 0, 0, 0)
@@ -63,7 +62,8 @@ func (l *Local) AppendBinary(dst []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], graph.Castagnoli)), nil
 }
 
-// StructureSize returns how many bytes of the segment that begins with head are OpenLocal's structure without streams.
+// StructureSize returns the number of bytes at the start of a segment that OpenLocal needs for the structure without the streams. head is
+// the first LocalHead bytes.
 func StructureSize(head []byte) int {
 	if len(head) < LocalHead {
 		return 0
@@ -71,8 +71,8 @@ func StructureSize(head []byte) int {
 	return int(min(binary.LittleEndian.Uint64(head[sizeAt:]), math.MaxInt))
 }
 
-// OpenLocal reads what AppendBinary wrote, or as much of it as StructureSize says: then streams are empty. The streams stay
-// in src, which must not change while the Local is in use.
+// OpenLocal parses what AppendBinary returned. If src has only the bytes up to StructureSize, the streams are empty. The streams stay in
+// src, which must not change while the Local is used.
 func OpenLocal(src []byte) (_ *Local, err error) {
 	defer graph.Wrap(&err, "call graph: segment of a location")
 	r := graph.Read(src)
@@ -117,7 +117,7 @@ func OpenLocal(src []byte) (_ *Local, err error) {
 	return l, nil
 }
 
-// checked returns b without the check sum at its end.
+// checked returns b without the checksum at its end, after comparing it.
 func checked(b []byte) ([]byte, error) {
 	n := len(b) - crc32.Size
 	if n < 0 || crc32.Checksum(b[:n], graph.Castagnoli) != binary.LittleEndian.Uint32(b[n:]) {

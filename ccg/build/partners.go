@@ -9,11 +9,10 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// maxPartners is the largest set of distinct values that is kept.
+// maxPartners is the greatest number of distinct values that a valueSet keeps.
 const maxPartners = 256
 
-// valueSet is a set of at most maxPartners values, then only "more". It does
-// not depend on the order of arrival.
+// valueSet is a set of values. Above maxPartners it keeps none and is "more". It does not depend on the order of arrival.
 type valueSet struct {
 	list []uint64 // ascending
 	more bool
@@ -41,8 +40,7 @@ func (s *valueSet) count() int {
 	return len(s.list)
 }
 
-// Partners counts, for each encoding of partner ranks, the distinct values per
-// record kind, enclosing region and communicator.
+// Partners counts, for each encoding of partner ranks, the distinct values for each record kind, enclosing region and communicator.
 type Partners struct {
 	places *graph.Places
 	sets   map[graph.PartnerKey]*[graph.NumEncodings]valueSet
@@ -98,8 +96,8 @@ func (s *Partners) Merge(o *Partners) {
 	}
 }
 
-// AppendBinary appends the counts: their number, then per key record kind,
-// region, communicator, and per encoding the number of values and the values.
+// AppendBinary appends the number of keys, and for each key the record kind, region and communicator, and for each encoding the number of
+// values and the values.
 func (s *Partners) AppendBinary(dst []byte) ([]byte, error) {
 	dst = binary.AppendUvarint(dst, uint64(len(s.sets)))
 	for _, k := range graph.SortedKeys(s.sets) {
@@ -114,7 +112,7 @@ func (s *Partners) AppendBinary(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// OpenPartners reads what AppendBinary wrote.
+// OpenPartners parses what AppendBinary returned.
 func OpenPartners(defs *trace.Definitions, src []byte) (*Partners, error) {
 	s := NewPartners(defs)
 	r := graph.Read(src)
@@ -144,9 +142,8 @@ func OpenPartners(defs *trace.Definitions, src []byte) (*Partners, error) {
 	return s, nil
 }
 
-// Choose picks the encoding with the fewest values per record kind, enclosing
-// region and communicator; ties and overflow go to the first in the order
-// relative, modulo, exclusive or, absolute.
+// Choose returns the encoding with the fewest values for each record kind, enclosing region and communicator. Of equal ones, and if all
+// have too many, it takes the first in the order relative, modulo, exclusive or, absolute.
 func (s *Partners) Choose() *graph.Encodings {
 	e := &graph.Encodings{Chosen: make(map[graph.PartnerKey]graph.Encoding, len(s.sets))}
 	for k, set := range s.sets {

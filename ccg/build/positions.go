@@ -2,35 +2,31 @@ package build
 
 import "github.com/coppice-hpc/coppice/ccg/graph"
 
-// positions stores times so that their errors do not add up along a location.
+// positions rounds times so that their errors do not add up along a location.
 //
-// In each call, and between the calls of a location, the position of an event
-// since the call's begin is stored rounded down to a multiple of a width w, seen
-// from the stored position of the event before it:
+// In each call, and between the calls of a location, the position of an event is its time since the begin of the call. It is stored rounded
+// down to a multiple of a width w, relative to the stored position of the event before:
 //
 //	gap' = x - x mod w,  x = true position - stored position so far
 //
-// Nothing is stored longer than it was, so x is never below the true gap, and a
-// call adds less than w of its own to the lateness of the events in it. A call
-// that contains calls has at most half the width of each of these: w is
-// Abs/2^(height+1), rounded down, at least one tick, the height of a call being 0
-// if there is none in it. So along a stack of calls, of any depth, the widths sum
-// to at most Abs: a stored time is early by less than Abs and never late, and a
-// gap, the difference of two such errors, is off by less than Abs. What a call
-// looks like when stored depends on its own events only.
+// Nothing is stored longer than it was, so x is never below the true gap, and a call adds less than w to the error of the events in it. The
+// height of a call is 0 if there is no call in it, and the width w is Abs/2^(height+1), rounded down, but at least one tick. So a call that
+// contains calls has at most half the width of each of these. Along a stack of calls of any depth, the widths add up to at most Abs. So a
+// stored time is early by less than Abs and never late, and a gap, the difference of two such errors, is wrong by less than Abs. The stored
+// form of a call depends on its own events only.
 type positions struct {
 	abs    uint64
 	height []uint8 // by node, of Calls and the Root; at most 63
 	stack  []position
 }
 
-// position is a call in progress.
+// position is an open call.
 type position struct {
-	early uint64 // by how much its begin is stored early
+	early uint64 // ticks by which its stored begin is early
 	width uint64
 }
 
-// init does nothing unless times are bounded.
+// init does nothing unless time stamps have bounds.
 func (p *positions) init(l *Local, d graph.Deviation) {
 	if !d.TimeStamps {
 		return
@@ -38,7 +34,7 @@ func (p *positions) init(l *Local, d graph.Deviation) {
 	p.abs = d.Abs
 	s := l.graph.Nodes
 	p.height = make([]uint8, s.Len()+1)
-	above := make([]uint8, s.Len()+1) // least height of a call with the node in it
+	above := make([]uint8, s.Len()+1) // least height of a call that contains the node
 	for id := uint32(1); int(id) <= s.Len(); id++ {
 		h := uint8(0)
 		for _, c := range s.Children(id) {
@@ -52,7 +48,7 @@ func (p *positions) init(l *Local, d graph.Deviation) {
 	p.enter(uint32(s.Len()), 0)
 }
 
-// enter begins a call, or the location, stored early by the given ticks.
+// enter begins a call, or the location, whose stored begin is early ticks early.
 func (p *positions) enter(id uint32, early uint64) {
 	if p.height != nil {
 		p.stack = append(p.stack, position{early, max(1, p.abs>>(p.height[id]+1))})
@@ -65,8 +61,7 @@ func (p *positions) leave() {
 	}
 }
 
-// gap returns the stored gap of an event whose true time is the given ticks
-// after the stored time of the event before it.
+// gap returns the stored gap of an event. behind is its true time minus the stored time of the event before, in ticks.
 func (p *positions) gap(behind uint64) uint64 {
 	top := p.stack[len(p.stack)-1]
 	x := behind - top.early

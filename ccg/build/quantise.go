@@ -8,8 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// appendQuantised appends, for a lossy graph, whether the gaps are stored ones,
-// and then their errors.
+// appendQuantised appends, for a lossy graph, whether the gaps are quantised, and if they are their errors.
 func (l *Local) appendQuantised(dst []byte) []byte {
 	switch {
 	case l.quantised:
@@ -20,7 +19,7 @@ func (l *Local) appendQuantised(dst []byte) []byte {
 	return dst
 }
 
-// takeQuantised takes what appendQuantised appended.
+// takeQuantised parses what appendQuantised appended.
 func (l *Local) takeQuantised(r *graph.Reader) {
 	if l.opt.Deviation.Lossless() {
 		return
@@ -34,10 +33,9 @@ func (l *Local) takeQuantised(r *graph.Reader) {
 	}
 }
 
-// Quantise returns l with stored gaps in place of the true ones; all else is
-// shared with l. The first time stays exact. A gap that was not counted for c is
-// ErrForeign; times that no longer fit 64 bits are ErrLimit. Without a codebook,
-// that of a lossless graph, it is l itself.
+// Quantise returns l with stored gaps instead of the true ones; everything else is shared with l. The first time stays exact. The error is
+// ErrForeign for a gap that was not counted for c, and ErrLimit if stored times exceed 64 bits. With a nil Codebook, that of a lossless
+// graph, it returns l.
 func (c *Codebook) Quantise(l *Local) (_ *Local, err error) {
 	if c == nil {
 		return l, nil
@@ -62,7 +60,7 @@ type quantiser struct {
 	walk      gapWalk
 	positions positions
 	truth     uint64 // ticks since the first event
-	time      uint64 // the same, as stored
+	time      uint64 // the same of the stored times
 	stored    []byte
 	errors    graph.ErrorStats
 }
@@ -71,7 +69,7 @@ func (q *quantiser) run(l *Local) error {
 	in := stream{src: l.gaps}
 	step := q.walk.step
 	if q.c.grid == gridFixed {
-		step = q.walk.Next // nothing is asked about contexts
+		step = q.walk.Next // contexts are not needed
 	}
 	if err := q.walk.begin(&l.graph, q.c.defs, q.c.grid); err != nil {
 		return err
@@ -113,7 +111,7 @@ func (q *quantiser) run(l *Local) error {
 	}
 }
 
-// gap returns the stored value of a gap of v ticks.
+// gap returns the stored value for a gap of v ticks.
 func (q *quantiser) gap(v uint64) (uint64, error) {
 	c := q.c
 	switch {
@@ -137,7 +135,7 @@ func (q *quantiser) gap(v uint64) (uint64, error) {
 	return b.stored, nil
 }
 
-// put appends a stored gap of an event and counts the error of its time.
+// put appends the stored gap of an event and counts the error of its time.
 func (q *quantiser) put(first, v, stored uint64) error {
 	var carry, carry2 uint64
 	q.truth, carry = bits.Add64(q.truth, v, 0)

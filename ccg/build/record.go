@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// eventWords returns the words of e after checking that they are in the batch.
+// eventWords returns the words of e. The error is ErrBatch if they are not in the batch.
 func eventWords(batch *trace.Batch, e *trace.Event) ([]uint64, error) {
 	if uint64(e.Arg)+uint64(e.Len) > uint64(len(batch.Args)) || e.Flags&^graph.EventFlags != 0 {
 		return nil, malformed(e.Kind)
@@ -30,7 +30,7 @@ func (b *Builder) appendRecord(batch *trace.Batch, e *trace.Event, region uint32
 	return b.appendNode(id)
 }
 
-// record returns the Event leaf of any record, in a region, but an enter or the leave of the top frame.
+// record returns the Event leaf of a record in a region: of any event but an enter or the leave of the top frame.
 func (b *Builder) record(batch *trace.Batch, e *trace.Event, region uint32) (uint32, error) {
 	w, err := eventWords(batch, e)
 	if err != nil {
@@ -41,7 +41,7 @@ func (b *Builder) record(batch *trace.Batch, e *trace.Event, region uint32) (uin
 	}
 	words := append(b.words[:0], graph.ClassEvent|uint64(e.Kind)<<graph.WordKind|uint64(e.Flags)<<graph.WordFlags, uint64(region))
 	if e.Kind == trace.Leave {
-		words = append(words, uint64(e.Ref)) // its only field, kept outside the words
+		words = append(words, uint64(e.Ref)) // its only field, which is not one of its words
 	} else if words, w, err = b.split.fields(words, w, e); err != nil {
 		return 0, err
 	}
@@ -66,17 +66,17 @@ func (b *Builder) record(batch *trace.Batch, e *trace.Event, region uint32) (uin
 	return id, err
 }
 
-// recentRecords find the node of a record that was met lately without the index
-// of tuples. What they hold decides the time, not the result.
+// recentRecords caches the nodes of records, so that they are found without the index of tuples. The cache changes the time only, not the
+// result.
 type recentRecords [1024]recentRecord
 
-// recentRecord is a cache line: the words of a tuple and its node.
+// recentRecord fills a cache line: the words of a tuple, and its node.
 type recentRecord struct {
-	id, n uint32 // node, number of words; both 0 if the place is free
+	id, n uint32 // both are 0 if the entry is free
 	words [7]uint64
 }
 
-// at returns the only place where a tuple may be.
+// at returns the only entry in which the tuple may be.
 func (r *recentRecords) at(words []uint64) *recentRecord {
 	h := uint64(0)
 	for _, w := range words {
@@ -91,12 +91,12 @@ func (r *recentRecord) set(words []uint64, id uint32) {
 	}
 }
 
-// splitter takes records apart: hard words go to a tuple, values and bytes to the streams.
+// splitter separates the words of records: hard words go to the tuple, values and bytes to the streams.
 type splitter struct {
 	places  *graph.Places
 	history graph.History
-	values  []byte // one varint per value slot, in stream order
-	payload []byte // 8 bytes per word of unknown and surplus bytes
+	values  []byte // a varint for each value, in the order of the stream
+	payload []byte // the words of unknown records and surplus, 8 bytes each
 }
 
 func (s *splitter) reset(p trace.P) {
@@ -105,8 +105,8 @@ func (s *splitter) reset(p trace.P) {
 	s.values, s.payload = s.values[:0], s.payload[:0]
 }
 
-// fields takes the fields and the list of a record apart: hard words go to dst,
-// values to the stream. It returns the words after them.
+// fields separates the fields and the list of a record: hard words are appended to dst, values to the stream. It returns dst and the words
+// after the list.
 func (s *splitter) fields(dst, w []uint64, e *trace.Event) (words, rest []uint64, err error) {
 	r := &graph.Recipes[e.Kind]
 	n := len(r.Places)
@@ -145,8 +145,7 @@ func (s *splitter) fields(dst, w []uint64, e *trace.Event) (words, rest []uint64
 	return s.listWords(dst, r.List, w[:n], w[n:], e.Kind)
 }
 
-// listWords takes the list after the fields apart; it returns the words after
-// it.
+// listWords separates the list after the fields in the same way.
 func (s *splitter) listWords(dst []uint64, l trace.List, fields, w []uint64, k trace.Kind) (words, rest []uint64, err error) {
 	n := fields[len(fields)-1]
 	switch l {
@@ -193,8 +192,7 @@ func (s *splitter) bytes(w []uint64) {
 	}
 }
 
-// tail takes attributes and surplus apart: hard words go to dst, values to the
-// streams. All of w must be used up.
+// tail separates attributes and surplus in the same way. It returns an error if words are left.
 func (s *splitter) tail(dst, w []uint64, flags uint8) ([]uint64, error) {
 	if flags&trace.HasAttributes != 0 {
 		if len(w) == 0 || w[0] > graph.MaxAttributes || 2*w[0] > uint64(len(w)-1) {

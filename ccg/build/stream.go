@@ -7,18 +7,18 @@ import (
 	"github.com/coppice-hpc/coppice/ccg/graph"
 )
 
-// stream decodes one stream of a location, a block at a time: the first value by itself, then markEvery values, so that the
-// sums of whole blocks of gaps are marks.
+// stream decodes a stream of a location block by block. The first block has one value, the others MarkEvery, so that the sums of whole
+// blocks of gaps are marks.
 type stream struct {
-	src   []byte   // not decoded
+	src   []byte   // not yet decoded
 	block []uint64 // decoded
-	at    int      // next of block
+	at    int      // index in block of the next value
 	sum   uint64   // of block
 	bad   bool     // the stream was too short
 	buf   [graph.MarkEvery]uint64
 }
 
-// next takes the next value, 0 where there is none.
+// next returns the next value, or 0 if there is none.
 func (s *stream) next() uint64 {
 	if s.at == len(s.block) {
 		s.fill()
@@ -27,7 +27,7 @@ func (s *stream) next() uint64 {
 	return s.block[s.at-1]
 }
 
-// take takes all values of the next block, nil if there are none.
+// take returns all values of the next block, or nil if there is none.
 func (s *stream) take() []uint64 {
 	if s.at = len(s.block); !s.fill() {
 		return nil
@@ -36,10 +36,10 @@ func (s *stream) take() []uint64 {
 	return s.block
 }
 
-// left gives back values that take gave last.
+// left returns the last values of a block that take has returned to the stream.
 func (s *stream) left(v []uint64) { s.at = len(s.block) - len(v) }
 
-// fill decodes the next block; false, and a zero in its place, if there is none.
+// fill decodes the next block. If there is none, it returns false and makes a block of one 0.
 func (s *stream) fill() bool {
 	block := s.buf[:]
 	if s.block == nil {
@@ -70,10 +70,10 @@ func (s *stream) fill() bool {
 	return !s.bad
 }
 
-// errShort says that the structure needs more than a stream has.
+// errShort says that the structure needs more values than a stream has.
 var errShort = fmt.Errorf("streams shorter than the structure: %w", graph.ErrCorrupt)
 
-// finished returns an error unless all was taken.
+// finished returns an error if values are left.
 func (s *stream) finished() error {
 	if s.at < len(s.block) || len(s.src) > 0 {
 		return fmt.Errorf("streams longer than the structure: %w", graph.ErrCorrupt)

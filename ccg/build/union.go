@@ -9,22 +9,22 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// numbering tells which tuples and nodes of a shared graph those of a newcomer are.
+// numbering finds the numbers that the tuples and nodes of another graph (a location, or the graph of another rank) have in a shared graph.
 type numbering struct {
 	places    *graph.Places
 	encoding  *graph.Encodings
 	findTuple func(w []uint64) (uint32, error)
 	findNode  func(meta uint32, words []uint32) (uint32, error)
 	words     []uint64
-	tuple     []uint32 // of the newcomer -> there
-	ids       []uint32 // likewise
+	tuple     []uint32 // from tuples of the other graph to those of the shared one
+	ids       []uint32 // the same for nodes
 	children  []uint32
 }
 
-// begin forgets the last newcomer.
+// begin starts with another graph.
 func (n *numbering) begin() { n.tuple, n.ids = n.tuple[:0], append(n.ids[:0], 0) }
 
-// location numbers all of a location.
+// location numbers the tuples and nodes of a location.
 func (n *numbering) location(l *Local) error {
 	n.begin()
 	n.places.Of(l.p)
@@ -55,7 +55,8 @@ func (n *numbering) addTuple(w []uint64) error {
 	return err
 }
 
-// addNode numbers the newcomer's next node: its tuple and children are in the newcomer's numbers, and known by now.
+// addNode numbers the next node of the other graph. meta and words have the numbers of that graph; its tuple and children are numbered
+// already.
 func (n *numbering) addNode(meta uint32, words []uint32) error {
 	n.children = append(n.children[:0], words...)
 	list := n.children
@@ -70,11 +71,10 @@ func (n *numbering) addNode(meta uint32, words []uint32) error {
 	return err
 }
 
-// Union joins the structure of locations, in ascending P.
+// Union joins the structures of locations, in ascending P.
 //
-// What is known already brings its whole subtree with it, so the new nodes of a
-// location follow in that location's post-order: ids are the canonical ones,
-// however the locations were grouped before.
+// A node that is known has known nodes below it. So the new nodes of a location are appended in the post-order of that location, and their
+// ids are the canonical ones, however locations were grouped for joining.
 type Union struct {
 	defs  *trace.Definitions
 	opt   graph.Options
@@ -82,7 +82,7 @@ type Union struct {
 	numbering
 }
 
-// NewUnion returns an empty union that writes partners as e says.
+// NewUnion returns an empty union with partners encoded as e says.
 func NewUnion(defs *trace.Definitions, e *graph.Encodings, o graph.Options) *Union {
 	u := &Union{defs: defs, opt: o.Normal(), graph: graph.NewGraph()}
 	u.numbering = numbering{places: graph.NewPlaces(defs), encoding: e, findTuple: u.graph.AddTuple, findNode: u.graph.Nodes.Intern}
@@ -101,12 +101,12 @@ func (u *Union) Add(l *Local) (err error) {
 	return u.location(l)
 }
 
-// Parts encodes the union in messages of about limit bytes, children first.
+// Parts encodes the union as messages of about limit bytes, children first.
 func (u *Union) Parts(limit int) iter.Seq[[]byte] {
 	return graph.Messages(limit, graph.EachPart(&u.graph, false))
 }
 
-// Receiver joins the messages of another Union or ClassBuilder, in order.
+// Receiver joins the messages of another Union or ClassBuilder, in their order.
 type Receiver struct {
 	what string
 	next func(msg []byte) (rest []byte, err error) // joins a part of a message
@@ -135,8 +135,8 @@ func (r *Receiver) Close() error {
 	return r.err
 }
 
-// Receive begins to join another union, whose locations follow those of u.
-// Only one Receiver of a union may be open, and no Add may come between.
+// Receive returns a Receiver for the messages of another union, whose locations must follow those of u. Only one Receiver of a union may be
+// open, and Add must not be called while it is.
 func (u *Union) Receive() *Receiver {
 	u.begin()
 	dec := graph.NewPartDecoder()
