@@ -7,56 +7,47 @@
 //
 // # Model
 //
-// P is the ordinal of a location in (process, thread) order; WholeRun is the
-// region of results about all of them. An array is (type, P): rows ordered by T
-// (ticks from the trace origin), by another u64 key, or by position alone. N is
-// the row's number. Rows with equal T keep producer order, so (T, N) is strict.
+// A location is a thread of a process, or a stream of a device. Its P is its ordinal in (process, thread) order; WholeRun is the P of the
+// region about all locations. An array has the rows of one type and one P. The rows are ordered by T (ticks from the trace origin), by
+// another u64 key, or by position only. N is the row's number. Rows with equal T keep the order of their producer, so (T, N) is unique.
 //
 //	0      superblock, in 4096 zeroed bytes, written last
 //	4096   region P = 0: head | arrays by ascending type | blobs
 //	...    regions in ascending P, then the whole-run region
 //	       definitions | types | provenance | CCG | directory | footer
 //
-// A region holds offsets relative to itself only, so it is composed and
-// check-summed before anyone knows where it lands; its bytes are a function of
-// its rows. The layout of every structure is in docs/format/xtf.md.
+// The offsets in a region are relative to its start. So it is composed and gets its checksums before its place in the file is known, and
+// its bytes depend on its rows only. docs/format/xtf.md describes every structure.
 //
 // # Invariants
 //
-//   - A logical page holds exactly Z rows, the last one of an array fewer:
-//     page = n/Z, slot = n%Z, whatever the stored size.
-//   - A file is immutable: committed once, superblock last. What opens is
-//     complete, or Open says ErrNotCommitted, ErrNotXTF, ErrVersion or ErrCorrupt.
-//   - Everything read is hostile: lengths are bounded before memory is taken.
+//   - A page has exactly Z rows, the last page of an array at most Z: row n is in page n/Z, slot n%Z, whatever the stored size.
+//   - A file does not change after its commit, which writes the superblock last. A file that opens is complete; else Open returns
+//     ErrNotCommitted, ErrNotXTF, ErrVersion or ErrCorrupt.
+//   - Bytes that are read are not trusted: lengths are checked before memory is allocated.
 //
 // # Units and memory
 //
-// T and End are ticks, sizes are bytes, N counts rows. An ArrayBuilder holds
-// (pinned + 1) * Z * R bytes, or a limited number of pages once it may spill
-// pinned ones, plus at most 64 + 32*sums bytes for each finished page; an
-// Encoder about 2 MiB and up to 16 pages of builders that finished. A File holds
-// its cache budget plus one page per goroutine that is reading, and 8 bytes for
-// each index page of arrays asked (at most 512 KiB an array). A Cursor holds two
-// pages. A File with views keeps up to 8 readers of calls (CallReader), a Cursor one; a Cursor over rows
-// that follow calls has a read-ahead buffer for these too.
+// T and End are ticks, sizes are bytes, N counts rows. An ArrayBuilder holds (pinned + 1) * Z * R bytes, or a limited number of pages with
+// SpillPinned, and at most 64 + 32*sums bytes for each finished page. An Encoder holds about 2 MiB and up to 16 pages of finished builders.
+// A File holds the budget of its cache, a page for each goroutine that is reading, and 8 bytes for each index page of the arrays that were
+// used (at most 512 KiB for an array). With views it also keeps up to 8 readers of calls (CallReader). A Cursor holds two pages, with views
+// a reader of calls, and for rows that follow calls a read-ahead buffer for these.
 //
-// # Views
+// # Views and following pages
 //
-// Pages of calls may leave times to the call graph of their location, which this
-// package does not know: SetCallTimes says how they are read, and package callview
-// says it for files that it opens. Without it such pages give ErrNoTimes. Until an
-// array is in a file the times are after the pages in its segment.
+// A page of calls may be a view: it leaves times to the call graph of the location. This package cannot read call graphs. SetCallTimes sets
+// the source of the times; package callview sets it for the files that it opens. Without it such pages give ErrNoTimes. Before the array is
+// in a file, the times are next to the pages in its segment.
 //
-// Pages of messages and collectives leave theirs to the rows of calls (Follow), so
-// that these must be readable too. Nobody reads them before the array is in a file.
+// Pages of messages, collectives, waits and the critical path may leave times to the rows of calls (Follow). To read them, the calls must
+// be readable too. They are not read before the array is in a file.
 //
 // # Concurrency
 //
-// Builders and encoders belong to one goroutine. A File and its Arrays are safe
-// for concurrent use, Close too, except an Array made by Counted, which adds to
-// plain counters. Rows handed out by Row are copies; a Cursor's row is valid until
-// its next step. Row types are declared in schema.go; Rows and Each give them as
-// values.
+// One goroutine may use a builder or an encoder. A File and its Arrays are safe for concurrent use, also with Close, but an Array from
+// Counted is not. Row returns a copy of a row; the row of a Cursor is valid until its next step. schema.go declares the row types. Rows and
+// Each return rows as Go structs.
 //
 // # Example: build, compose, write, search
 //

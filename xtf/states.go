@@ -6,18 +6,18 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// StateNumbers say where a file has a state: the columns of trace.States that are numbers of the format.
+// StateNumbers has the numbers of the format for a state: the columns of trace.States that belong to the file.
 type StateNumbers struct {
-	Item     Item   // component that sums it up, alone or with others; NumItems: none yet
-	Within   Item   // component of which that one is a part; NumItems: none
-	Activity uint32 // of CPATH and DELAY
-	Critical Item   // component of the critical path in this activity; NumItems: it is part of no interval
-	Share    int    // of TILE
-	Flag     uint32 // of CALL: the outermost call outside MPI is in it; 0: it is told in another way
-	Inside   uint32 // of calls that it makes, in which it is not; 0: it has all that the outermost call calls
+	Item     Item   // component that has its time, alone or with other states; NumItems: none yet
+	Within   Item   // component that this one is a part of; NumItems: none
+	Activity uint32 // in CPATH and DELAY
+	Critical Item   // component of the critical path in this activity; NumItems: it belongs to no interval
+	Share    int    // index in TILE.share
+	Flag     uint32 // in CALL, of the outermost calls outside MPI that are in this state; 0: the state is known in another way
+	Inside   uint32 // of calls inside such a call, during which it is not in this state; 0: all calls inside belong to the state
 }
 
-// States are the numbers of states, by trace.State.
+// States has the numbers of each state.
 var States = [trace.NumStates]StateNumbers{
 	trace.StateOwn:          {ItemCPU, NumItems, ActivityCPU, ItemCriticalCPU, ShareOwn, 0, 0},
 	trace.StateP2P:          {ItemP2P, NumItems, ActivityMPI, ItemCriticalMPI, ShareP2P, 0, 0},
@@ -44,7 +44,7 @@ var States = [trace.NumStates]StateNumbers{
 	trace.StateAfter:        {NumItems, NumItems, ActivityOutside, NumItems, ShareOwn, 0, 0},
 }
 
-// ClassItems are the components of the time in outermost MPI calls, by bits of their class, with their running totals.
+// ClassItems has the components of the time in outermost MPI calls by bit of the class, with the names of their running totals.
 var ClassItems = [...]struct {
 	Class uint32
 	Item  Item
@@ -61,7 +61,7 @@ var ClassItems = [...]struct {
 	{ClassInit, ItemSetup, "setup"},
 }
 
-// AsideItems are the disjoint parts of the time in which the process does not compute: CPU is the rest.
+// AsideItems has the disjoint parts of the time in which a process does not compute. The rest is ItemCPU.
 var AsideItems = func() []Item {
 	list := []Item{ItemMPI, ItemMarker}
 	for _, x := range States {
@@ -72,8 +72,7 @@ var AsideItems = func() []Item {
 	return list
 }()
 
-// Parts are the parts of a process's time: components that do not overlap once the PartsOf each are taken off, and
-// that add up to the time then.
+// Parts has the components that the time of a process consists of. They add up to the time, if the PartsOf each one are subtracted from it.
 var Parts = func() (list []Item) {
 	for _, x := range States {
 		if x.Item != NumItems && !slices.Contains(list, x.Item) {
@@ -83,7 +82,7 @@ var Parts = func() (list []Item) {
 	return append(list, ItemMarker)
 }()
 
-// PartsOf are the Parts that are parts of a component.
+// PartsOf returns the Parts that are parts of a component.
 func PartsOf(i Item) (list []Item) {
 	for _, x := range States {
 		if x.Within == i && i != NumItems {
@@ -93,7 +92,7 @@ func PartsOf(i Item) (list []Item) {
 	return list
 }
 
-// CriticalOf is the component of the critical path in an activity; NumItems: none.
+// CriticalOf returns the component of the critical path in an activity; NumItems if there is none.
 func CriticalOf(activity uint32) Item {
 	for _, x := range States {
 		if x.Activity == activity {
@@ -106,7 +105,8 @@ func CriticalOf(activity uint32) Item {
 	return NumItems
 }
 
-// AsideOf is the state of an outermost call outside MPI with these flags, or the first one with its flag; StateOwn for none.
+// AsideOf returns the state of an outermost call outside MPI with these flags, the first one if several states have the flag, and StateOwn
+// if none has.
 func AsideOf(flags uint32) trace.State {
 	if flags >= FlagOutermostIO {
 		for s, x := range States {
@@ -118,7 +118,7 @@ func AsideOf(flags uint32) trace.State {
 	return trace.StateOwn
 }
 
-// InsideOf are the states that a call with these flags interrupts.
+// InsideOf returns the states that a call with these flags interrupts.
 func InsideOf(flags uint32) (list []trace.State) {
 	if flags >= FlagThreadWait {
 		for s, x := range States {
@@ -130,7 +130,7 @@ func InsideOf(flags uint32) (list []trace.State) {
 	return list
 }
 
-// ShareOf is the index in TILE.share of a class of regions.
+// ShareOf returns the index in TILE.share for a class of regions.
 func ShareOf(class uint32) int {
 	s := trace.StateOfClass(trace.CallClass(class))
 	if s == trace.StateP2P && class&ClassStart != 0 {
@@ -139,7 +139,7 @@ func ShareOf(class uint32) int {
 	return States[s].Share
 }
 
-// StatesOf are the states that an item sums up by itself: several for CPU, none where it is not a state.
+// StatesOf returns the states whose time an item has: several for CPU, none if the item is not a state.
 func StatesOf(i Item) []trace.State {
 	var list []trace.State
 	for s, x := range States {

@@ -5,8 +5,7 @@ import (
 	"hash/crc32"
 )
 
-// pageRef is one finished data page: where its payload lies in the sink and what
-// the index needs to know about it.
+// pageRef is a finished data page: where its payload is in the sink, and what the index needs.
 //
 //xtf:form summaryPage
 type pageRef struct {
@@ -17,10 +16,8 @@ type pageRef struct {
 	maxEnd uint64
 }
 
-// ArraySummary is the page table of a finished array. With the storage its pages
-// went to it is an immutable segment: it serialises, can be kept anywhere and
-// composed into a region at any file offset. It holds 32 bytes a page, and 8 more
-// for each sum of its type.
+// ArraySummary is the page table of a finished array. With the storage of its pages it is an immutable segment, which can be serialised,
+// kept anywhere, and put into a region at any file offset. It takes 32 bytes for each page, and 8 more for each sum of its type.
 type ArraySummary struct {
 	typ      TypeID
 	proc     Proc
@@ -32,15 +29,15 @@ type ArraySummary struct {
 	last     uint64
 	maxEnd   uint64
 	pages    []pageRef
-	k        int      // sums held per page
-	ps       []uint64 // k*pages: PS[page][sum]
+	k        int      // number of sums for each page
+	ps       []uint64 // k for each page: PS[page][sum]
 	totals   []uint64 // k
 
-	badRow  uint64 // while building: see orderError
+	badRow  uint64 // while building, see orderError
 	ordered bool
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (s *ArraySummary) Len() uint64 { return s.rows }
 
 const (
@@ -48,8 +45,7 @@ const (
 	summaryHead  = 72
 )
 
-// AppendBinary appends the serialised table: a head, one entry a page, the sums,
-// and a CRC-32C over all of it.
+// AppendBinary appends the table: a head, an entry for each page, the sums, and a CRC-32C of all of it.
 func (s *ArraySummary) AppendBinary(dst []byte) ([]byte, error) {
 	at := len(dst)
 	dst = append(dst, summaryMagic...)
@@ -73,7 +69,7 @@ func (s *ArraySummary) AppendBinary(dst []byte) ([]byte, error) {
 	return le.AppendUint32(dst, crc32.Checksum(dst[at:], castagnoli)), nil
 }
 
-// ParseArraySummary reads what AppendBinary wrote.
+// ParseArraySummary parses what AppendBinary returned.
 func ParseArraySummary(b []byte) (*ArraySummary, error) {
 	if len(b) < summaryHead+4 || string(b[:4]) != summaryMagic {
 		return nil, fmt.Errorf("xtf: array summary: %w", corrupt("no head in %d bytes", len(b)))

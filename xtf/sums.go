@@ -8,57 +8,54 @@ import (
 	"github.com/coppice-hpc/coppice/internal/exact"
 )
 
-// sumBuilder collects the prefix sums of an array while its pages are encoded, in
-// any order. PS[j][k] is what the rows before page j have contributed to sum k by
-// T0[j]: with RuleAtT the values of all of them (those with T = T0[j] too, so that
-// a run of equal T across a border needs no second look), with RuleAtEnd of those
-// with End <= T0[j], with RuleSpan min(End, T0[j]) - T. As a function of j, a row
-// is nothing up to its own page, then for a span T0[j] - T while it lasts, then
-// its full value; additions to two difference arrays describe it:
+// sumBuilder computes the prefix sums of an array while its pages are encoded, in any order. PS[j][k] is what the rows before page j have
+// contributed to sum k by T0[j]: with RuleAtT the values of all of them (also of those with T = T0[j], so that a run of equal T across a
+// border needs no special case), with RuleAtEnd of those with End <= T0[j], with RuleSpan min(End, T0[j]) - T. As a function of j, a row
+// contributes nothing up to its own page, then for a span T0[j] - T while it lasts, and then its full value. So it is enough to add to two
+// difference arrays:
 //
 //	PS[j] = sum of a[..j] + T0[j] * sum of c[..j]     (modulo 2^64)
 //
-// Where the first page after a row's end is not known yet, the row waits. That
-// are rows reaching over the end of their page: as many as calls are open there.
+// A row whose first page after its end is not known yet has to wait. These are the rows that end after their page: as many as calls are
+// open there.
 type sumBuilder struct {
 	typ    *Type
 	k      int
-	filter []Column // that filters read
-	from   []Column // by sum, what is added, and ...
-	less   []Column // ... taken off; without a width: nothing
-	keyAt  int      // where they are in a row: the key of an entry is 8 bytes from here on ...
-	mask   uint64   // ... but for these bits; 0 without filters, and where they do not fit
+	filter []Column // columns of filters
+	from   []Column // by sum: the column that is added
+	less   []Column // by sum: the column that is subtracted; width 0: none
+	keyAt  int      // offset in a row of 8 bytes with the filter columns, which are the key of a passes
+	mask   uint64   // bits of these bytes that count; 0 without filters, or if the columns do not fit
 	memo   [memoSize]passes
-	a, c   []uint64 // k per page, one page more than sealed
+	a, c   []uint64 // k for each page, and for one page more than are sealed
 	totals []uint64
-	acc    []uint64 // of the page in hand
+	acc    []uint64 // of the current page
 	wait   []waiting
-	limit  int // of wait before it is swept
+	limit  int // length of wait at which it is swept
 }
 
-// passes remembers which sums a combination of filter columns contributes to, and
-// gathers counts and durations of the rows that have it: the sums themselves are
-// added once a page.
+// passes has the sums to which rows with certain filter columns contribute, and the number and the duration of these rows on the current
+// page. So the sums are added once for each page only.
 type passes struct {
 	key   uint64
-	mask  uint32 // sums that pass
-	other uint32 // those of them that need more of the row than T and End
+	mask  uint32 // sums to which the rows contribute
+	other uint32 // of these, sums that need more of the row than T and End
 	rows  uint64
 	ticks uint64
 }
 
-// waiting is a row whose first page with T0 >= end is not known yet.
+// waiting is a row whose first page with T0 >= end is not yet known.
 type waiting struct {
 	page uint64
 	t    uint64
 	end  uint64
-	mask uint32   // the RuleSpan and RuleAtEnd sums it contributes to
-	full []uint64 // its values of RuleAtEnd sums, nil if there are none
+	mask uint32   // RuleSpan and RuleAtEnd sums to which it contributes
+	full []uint64 // its values for RuleAtEnd sums; nil if there are none
 }
 
 const memoSize = 64
 
-// newSumBuilder returns nil for types without sums or without an End.
+// newSumBuilder returns nil for types without sums or without End.
 func newSumBuilder(t *Type) *sumBuilder {
 	if len(t.Sums) == 0 || t.End < 0 {
 		return nil
@@ -81,13 +78,13 @@ func newSumBuilder(t *Type) *sumBuilder {
 	}
 	s.place()
 	zero := make([]byte, t.RowBytes)
-	for i := range s.memo { // an entry of any key is right for it
+	for i := range s.memo { // an entry may have any key, as long as it is right for it
 		s.replace(&s.memo[i], 0, zero)
 	}
 	return s
 }
 
-// place finds where the filter columns are in a row.
+// place finds the filter columns in a row.
 func (s *sumBuilder) place() {
 	first, end, bytes := s.typ.RowBytes, 0, 0 // they fit where there is nothing between them
 	for _, c := range s.filter {
@@ -99,7 +96,7 @@ func (s *sumBuilder) place() {
 	}
 }
 
-// find returns the entry of a row with a key.
+// find returns the entry for a row with a key.
 func (s *sumBuilder) find(key uint64, row []byte) *passes {
 	p := &s.memo[key*0x9E3779B97F4A7C15>>58]
 	if p.key != key || s.mask == 0 && len(s.filter) > 0 {
@@ -109,7 +106,7 @@ func (s *sumBuilder) find(key uint64, row []byte) *passes {
 	return p
 }
 
-// replace makes p, whose sums are flushed, the entry of a row.
+// replace makes p the entry for a row. p must have been flushed.
 func (s *sumBuilder) replace(p *passes, key uint64, row []byte) {
 	*p = passes{key: key, mask: s.evaluate(row)}
 	for k := range s.typ.Sums {
@@ -119,7 +116,7 @@ func (s *sumBuilder) replace(p *passes, key uint64, row []byte) {
 	}
 }
 
-// flush adds what an entry gathered to the sums of the page.
+// flush adds what an entry has counted to the sums of the page.
 func (s *sumBuilder) flush(p *passes) {
 	if p.rows == 0 {
 		return
@@ -145,7 +142,7 @@ func (s *sumBuilder) evaluate(row []byte) uint32 {
 	return mask
 }
 
-// matches says whether a row passes the sum's filter.
+// matches returns whether a row passes the filter of the sum.
 func (m *Sum) matches(t *Type, row []byte) bool {
 	for _, f := range m.Filter {
 		c := t.Columns[f.Column]
@@ -156,7 +153,7 @@ func (m *Sum) matches(t *Type, row []byte) bool {
 	return true
 }
 
-// value is the full value of a row that passes the filter.
+// value returns the full value of a row that passes the filter.
 func (m *Sum) value(t *Type, row []byte) uint64 {
 	load := func(i int) uint64 {
 		c := t.Columns[i]
@@ -184,7 +181,7 @@ func (m *Sum) value(t *Type, row []byte) uint64 {
 	return 0
 }
 
-// page takes the rows of an encoded page.
+// page adds the rows of an encoded page.
 func (s *sumBuilder) page(ord uint64, rows []byte, pages []pageRef) {
 	if s == nil {
 		return
@@ -232,7 +229,7 @@ func (s *sumBuilder) page(ord uint64, rows []byte, pages []pageRef) {
 	}
 }
 
-// late files a row that reaches over the end of its page.
+// late adds a row that ends after its page: to the totals, and if necessary to wait.
 func (s *sumBuilder) late(ord uint64, row []byte, mask uint32) {
 	t := s.typ
 	c := t.Columns[t.End]
@@ -269,7 +266,7 @@ func (s *sumBuilder) grow(pages int) {
 	}
 }
 
-// sweep settles the rows whose place is known: all of them once all pages are.
+// sweep settles the waiting rows whose page is known. With all, every page is known.
 func (s *sumBuilder) sweep(pages []pageRef, all bool) {
 	kept := s.wait[:0]
 	newest := pages[len(pages)-1].t0
@@ -284,7 +281,7 @@ func (s *sumBuilder) sweep(pages []pageRef, all bool) {
 	s.wait = kept
 }
 
-// settle enters a waiting row into the difference arrays.
+// settle adds a waiting row to the difference arrays.
 func (s *sumBuilder) settle(w *waiting, pages []pageRef) {
 	from := int(w.page) + 1
 	j := (from + sort.Search(len(pages)-from, func(i int) bool { return pages[from+i].t0 >= w.end })) * s.k
@@ -302,7 +299,7 @@ func (s *sumBuilder) settle(w *waiting, pages []pageRef) {
 	}
 }
 
-// finish turns the differences into the prefix sums of the summary.
+// finish computes the prefix sums of the summary from the differences.
 func (s *sumBuilder) finish(sum *ArraySummary) {
 	if s == nil || len(sum.pages) == 0 {
 		return
@@ -324,10 +321,8 @@ func (s *sumBuilder) finish(sum *ArraySummary) {
 	s.a, s.c, s.wait = nil, nil, nil
 }
 
-// Overlapping visits the rows with T < t2 and End > t1, ascending, until visit
-// returns false. Subtrees whose largest End is not above t1 are skipped, so it
-// costs O(log N + answer). The row is valid during the call. Arrays without an
-// End column have no such rows.
+// Overlapping calls visit for the rows with T < t2 and End > t1, in ascending order, until visit returns false. It skips subtrees whose
+// greatest End is not above t1, so it costs O(log N + rows). visit must not keep the row. Arrays without End have no such rows.
 func (a *Array) Overlapping(t1, t2 uint64, visit func(n uint64, row []byte) bool) error {
 	if a.typ.End < 0 || a.desc.rows == 0 || t1 >= a.desc.maxEnd {
 		return nil
@@ -339,7 +334,7 @@ func (a *Array) Overlapping(t1, t2 uint64, visit func(n uint64, row []byte) bool
 	return a.reaching(n2, t1, visit)
 }
 
-// reaching visits the rows below n2 with End > t1.
+// reaching visits the rows below row n2 with End > t1.
 func (a *Array) reaching(n2, t1 uint64, visit func(n uint64, row []byte) bool) error {
 	if n2 == 0 || t1 >= a.desc.maxEnd {
 		return nil
@@ -357,8 +352,7 @@ type walk struct {
 	tally  tally
 }
 
-// level visits what lies below page ord of a level; more is false once visit
-// wants no more or n2 is reached.
+// level visits the rows below page ord of a level. more is false if visit returned false or n2 is reached.
 func (w *walk) level(lv int, ord uint64) (more bool, err error) {
 	if lv == 0 {
 		return w.rows(ord)
@@ -425,17 +419,16 @@ func (a *pages) auxPage(lv int, ord uint64, t *tally) (*page, error) {
 	return pg, nil
 }
 
-// Sums are the sums of an array's type over its rows, at any time.
+// Sums gives the sums of the type over the rows of an array, at any time.
 type Sums struct{ a *Array }
 
-// Sums returns them; see HasSums.
+// Sums returns the sums of the array; see HasSums.
 func (a *Array) Sums() Sums { return Sums{a} }
 
-// HasSums says whether the array holds the prefix sums of its type.
+// HasSums returns whether the array has the prefix sums of its type.
 func (a *Array) HasSums() bool { return len(a.desc.totals) > 0 }
 
-// Totals returns the sums over all rows, in the order of Type().Sums, or nil
-// where the array holds none.
+// Totals returns the sums over all rows, in the order of Type().Sums, or nil if the array has none.
 func (x Sums) Totals() []uint64 { return append([]uint64(nil), x.a.desc.totals...) }
 
 // prefix returns PS[j], for j up to the number of pages.
@@ -459,9 +452,8 @@ func (a *pages) prefix(j uint64, t *tally) ([]uint64, error) {
 	return ps, nil
 }
 
-// at returns F(t) for every sum of the type, exactly: what the rows have
-// contributed by time t. It reads one descent, one aux page, the page around t
-// and the pages with rows that are open there, whatever t is.
+// at returns F(t) for each sum of the type: exactly what the rows have contributed by time t. It costs one descent, one aux page, the page
+// around t and the pages of rows that are open then, whatever t is.
 func (x Sums) at(t uint64) ([]uint64, error) {
 	a := x.a
 	f := make([]uint64, len(a.desc.totals))
@@ -496,8 +488,7 @@ func (x Sums) at(t uint64) ([]uint64, error) {
 	return f, nil
 }
 
-// upTo evaluates all sums over the rows below n at time t, where T < t, or
-// T <= t for RuleAtEnd, holds for exactly these rows.
+// upTo returns the sums of the rows below row n at time t. T < t, or T <= t for RuleAtEnd, must be true for exactly these rows.
 func (x Sums) upTo(n, t uint64) ([]uint64, error) {
 	a := x.a
 	if n == 0 {
@@ -530,8 +521,7 @@ func (x Sums) upTo(n, t uint64) ([]uint64, error) {
 	return f, err
 }
 
-// add adds what a row has contributed by t: all of it for a row of the page
-// around t (own), else only what came after t0.
+// add adds what a row has contributed by t. For a row of the page around t (own) that is everything, for others what was after t0.
 func (x Sums) add(f []uint64, row []byte, t, t0, at, end uint64, own bool) {
 	a := x.a
 	for k := range f {
@@ -551,8 +541,7 @@ func (x Sums) add(f []uint64, row []byte, t, t0, at, end uint64, own bool) {
 	}
 }
 
-// Between returns F(t2) - F(t1): the statistics of [t1, t2), exactly, at a
-// cost that does not depend on its length.
+// Between returns F(t2) - F(t1), which are the exact sums of [t1, t2). The cost does not depend on the length.
 func (x Sums) Between(t1, t2 uint64) ([]uint64, error) {
 	f1, err := x.at(min(t1, t2))
 	if err != nil {
@@ -568,13 +557,13 @@ func (x Sums) Between(t1, t2 uint64) ([]uint64, error) {
 	return f2, nil
 }
 
-// edge is what index and aux pages know of F at an instant: below <= F <= above.
+// edge is what index and aux pages say about F at an instant: below <= F <= above.
 type edge struct {
 	t0, t1       uint64 // first keys of the page around the instant and of the next
 	below, above []uint64
 }
 
-// bound fills in limits of F at to minus F at e.
+// bound sets lower and upper limits of F at to minus F at e.
 func (e *edge) bound(to *edge, lower, upper []uint64) {
 	for k := range lower {
 		if to.below[k] > e.above[k] {
@@ -586,8 +575,7 @@ func (e *edge) bound(to *edge, lower, upper []uint64) {
 	}
 }
 
-// around returns the prefix sums on both sides of t: those of the pages with the
-// rows before lo(t) and before hi(t), which the index names.
+// around returns the prefix sums on both sides of t: of the page with the row before lo(t), and of the page with the row before hi(t).
 func (x Sums) around(t uint64) (*edge, error) {
 	a := x.a
 	var cost tally
@@ -606,7 +594,7 @@ func (x Sums) around(t uint64) (*edge, error) {
 	if e.below, err = a.prefix(lo.ord, &cost); err != nil {
 		return nil, err
 	}
-	e.above = e.below // before the first row PS[0] = 0 is both
+	e.above = e.below // before the first row, both are PS[0] = 0
 	if t >= a.desc.first {
 		if hi, err = a.leaf(t, true, &cost); err == nil {
 			e.above, err = a.prefix(hi.ord+1, &cost)
@@ -615,8 +603,8 @@ func (x Sums) around(t uint64) (*edge, error) {
 	return e, err
 }
 
-// Limits returns limits of Between, and an estimate within them that is linear in time between the first keys of the
-// pages around t1 and t2. It reads index and aux pages only.
+// Limits returns limits of Between, and an estimate between them that is linear in time between the first keys of the pages around t1 and
+// t2. It reads index and aux pages only.
 func (x Sums) Limits(t1, t2 uint64) (lower, about, upper []uint64, err error) {
 	a := x.a
 	k := len(a.desc.totals)

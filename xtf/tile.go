@@ -7,22 +7,21 @@ import (
 
 // Indices of TILE.share.
 const (
-	ShareOwn = iota // outside of MPI and files
+	ShareOwn = iota // outside of MPI and file I/O
 	ShareP2P        // calls that may wait
 	ShareColl
 	ShareBarrier
 	ShareRMA
 	ShareOther // the rest of MPI
-	ShareIO    // of MPI too
+	ShareIO    // file I/O, in MPI too
 	ShareStart // point-to-point calls that do not wait
 	NumShares
 )
 
-// TileKey is the key of a TILE row of 16^f locations.
+// TileKey returns the key of a TILE row of 16^f locations.
 func TileKey(f, level uint8, bin uint64) uint64 { return uint64(f)<<groupBits | BinKey(level, bin) }
 
-// TileSums makes a tile of the TIMEBIN rows of its bin, added in their order.
-// The zero value is an empty bin.
+// TileSums computes a tile from the TIMEBIN rows of its bin, which are added in their order. The zero value is an empty bin.
 type TileSums struct {
 	ticks  [NumShares]uint64
 	calls  uint64
@@ -31,12 +30,11 @@ type TileSums struct {
 	any    bool
 }
 
-// Add adds a row of the bin. The region with most exclusive ticks is the tile's,
-// of equal ones the first.
+// Add adds a row of the bin. The region of the tile is that with most exclusive ticks; of equal ones it is the first.
 func (s *TileSums) Add(r *TimeBin) {
 	share := &s.ticks[ShareOf(r.Class)]
 	if *share += r.Exclusive; *share < r.Exclusive {
-		*share = Never // a row stops there as well
+		*share = Never // limited as in a row
 	}
 	s.calls += r.Count
 	if !s.any || r.Exclusive > s.most {
@@ -44,9 +42,8 @@ func (s *TileSums) Add(r *TimeBin) {
 	}
 }
 
-// Tile returns the tile of a key that locations have together, at least one: shares
-// are of the bin's width for all of them, rounded down, and rows stays at the
-// largest number that it holds.
+// Tile returns the tile with this key for a number of locations, at least one. Shares are parts of the bin's width times the locations,
+// rounded down. Rows stops at its greatest value.
 func (s *TileSums) Tile(key, locations, longest uint64) Tile {
 	shift := 2 * min(BinLevel(key), topLevel)
 	t := Tile{Key: key, Region: s.region, Rows: uint32(min(s.calls, math.MaxUint32)), Longest: longest}

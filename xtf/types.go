@@ -6,36 +6,35 @@ import (
 	"slices"
 )
 
-// Proc is P: the ordinal of a location in (process, thread) order.
+// Proc is the P of a location: its ordinal in (process, thread) order.
 type Proc uint32
 
 // WholeRun is the P of the region about all locations.
 const WholeRun Proc = math.MaxUint32
 
-// Never is all ones: no time, no row, no mate.
+// Never has all bits set. It stands for no time, no row, or no mate.
 const Never uint64 = math.MaxUint64
 
-// TypeID names a row type; ids of version 1 are the Type constants.
+// TypeID is the number of a row type. The Type constants are those of version 1.
 type TypeID uint32
 
-// Role says what orders the rows of an array.
+// Role says by what the rows of an array are ordered.
 type Role uint8
 
-// Order roles. With RoleNone rows have a position only and the index holds 0.
+// Roles. With RoleNone, rows have only a position, and the index has zeros.
 const (
 	RoleNone Role = iota
 	RoleT
 	RoleKey
 )
 
-// Transform is applied to a column before compression, undone on reading.
+// Transform is applied to a column before compression and reversed on reading.
 type Transform uint8
 
-// Transforms work modulo 2^(8*width); they never change what a row says.
-// Signed differences are zig-zag coded, so that small ones stay small.
+// Transforms work modulo 2^(8*width), so they lose nothing. Signed differences are zig-zag coded, so that small ones are small numbers.
 const (
 	TransformNone      Transform = iota
-	TransformDelta               // zig-zag of v minus the row before in the page
+	TransformDelta               // zig-zag of v minus the v of the row before in the page
 	TransformMinusT              // zig-zag of v minus the row's first column
 	TransformMinusN              // N minus v
 	TransformMinusSpan           // End minus T minus v
@@ -44,7 +43,7 @@ const (
 // Codec is the stored form of a data page.
 type Codec uint8
 
-// Codecs. CodecRows is for arrays of one page only.
+// Codecs. CodecRows is used only for arrays of one page.
 const (
 	CodecRaw    Codec = 0 // rows as they are, pages at a fixed stride
 	CodecPacked Codec = 2 // addressable key block, then a compressed cold block
@@ -76,9 +75,8 @@ type Term struct {
 	Value  uint64
 }
 
-// Sum is a cumulative quantity of a type. A row that passes every term of
-// Filter has the value column[Column] - column[Minus] (not below 0); Column -1
-// counts 1, Minus -1 subtracts nothing; RuleSpan ignores both.
+// Sum is a running total of a type. A row that passes every term of Filter has the value column[Column] - column[Minus], but not below 0.
+// Column -1 stands for the value 1, and Minus -1 for 0. RuleSpan uses neither.
 type Sum struct {
 	Name   string
 	Column int
@@ -87,9 +85,8 @@ type Sum struct {
 	Filter []Term
 }
 
-// Type describes the rows of one kind of array. It is stored in the file, so
-// unknown types can be dumped. Column 0 is T, the key, or for RoleNone the
-// column that is addressable in packed pages.
+// Type describes the rows of an array. The file has its types, so that unknown ones can be dumped. Column 0 is T or the key; with RoleNone
+// it is the column that can be read without decoding the others in packed pages.
 type Type struct {
 	ID       TypeID
 	Name     string
@@ -104,9 +101,8 @@ type Type struct {
 	Sums     []Sum
 }
 
-// Geometry returns the number of pages of each level, data pages first, of an
-// array of n rows with z rows per page and s entries per index page. An empty
-// array has no pages, an array of one page no index.
+// Geometry returns the number of pages of each level, data pages first, of an array of n rows with z rows in a page and s entries in an
+// index page. An empty array has no pages, and an array of one page has no index.
 func Geometry(n uint64, z, s int) []uint64 {
 	if n == 0 {
 		return nil
@@ -125,7 +121,7 @@ type Profile struct {
 	PageSize int // 0: packed pages; else raw pages of this many bytes
 }
 
-// Profiles: Packed is the default, Raw the plain pages of the seed.
+// Profiles. Packed is the default. The others have plain pages of a fixed size.
 var (
 	Packed = Profile{}
 	Raw4K  = Profile{PageSize: 4 << 10}
@@ -133,7 +129,7 @@ var (
 	Raw64K = Profile{PageSize: 64 << 10}
 )
 
-// TypeTable is the set of types of one file, in ascending id.
+// TypeTable has the types of a file, in ascending order of their ids.
 type TypeTable struct {
 	types []Type
 	align int64
@@ -156,16 +152,15 @@ func (tt *TypeTable) Lookup(id TypeID) *Type {
 	return nil
 }
 
-// All returns the types in ascending id; the caller must not change them.
+// All returns the types in ascending order of their ids. The caller must not change them.
 func (tt *TypeTable) All() []Type { return tt.types }
 
-// Align is the alignment of pages and regions in bytes: 64, or the page size.
+// Align returns the alignment of pages and regions in bytes: 64, or the page size.
 func (tt *TypeTable) Align() int64 { return tt.align }
 
 const typeEntryHead = 28
 
-// Encode returns the table in its stored form: count and alignment, then one
-// entry a type that begins with its own size.
+// Encode returns the stored form of the table: count and alignment, then an entry for each type, which begins with its size.
 func (tt *TypeTable) Encode() []byte {
 	b := le.AppendUint32(nil, uint32(len(tt.types)))
 	b = le.AppendUint32(b, uint32(tt.align))
@@ -221,7 +216,7 @@ func (r *byteReader) u16() int    { return int(le.Uint16(r.take(2))) }
 func (r *byteReader) u32() uint32 { return le.Uint32(r.take(4)) }
 func (r *byteReader) u64() uint64 { return le.Uint64(r.take(8)) }
 
-// parseTypes reads a stored type table.
+// parseTypes parses a stored type table.
 func parseTypes(b []byte) (*TypeTable, error) {
 	r := byteReader{b: b}
 	count, align := r.u32(), r.u32()
@@ -290,7 +285,7 @@ func parseSum(e *byteReader) Sum {
 	return s
 }
 
-// validate checks what encoding and decoding rely on.
+// validate checks the assumptions of encoding and decoding.
 func (t *Type) validate() error {
 	fail := func(what string) error { return corrupt("type %d: %s", t.ID, what) }
 	if t.Role > RoleKey || (t.Codec != CodecRaw && t.Codec != CodecPacked) {
@@ -339,9 +334,8 @@ func (t *Type) validate() error {
 	return nil
 }
 
-// conforms says whether rows of a type of version 1 begin with its columns: whoever
-// reads rows relies on their offsets. A later minor version may add columns after
-// them.
+// conforms returns whether the rows of a type of version 1 begin with its columns, since readers use their offsets. A later minor version
+// may add columns after these.
 func (t *Type) conforms() bool {
 	s := specOf(t.ID)
 	if s == nil {
@@ -359,19 +353,19 @@ const (
 	maxColumns  = 64
 	maxRowBytes = 4096
 	maxTypes    = 1024
-	maxRaw      = 16 << 20 // raw bytes of one page, head or frame
-	maxRows     = 1 << 40  // rows of one array, exclusive
+	maxRaw      = 16 << 20 // raw bytes of a page, head or frame
+	maxRows     = 1 << 40  // rows of an array, exclusive
 )
 
 const (
 	indexEntry   = 24    // T0, Off u64; Len, CRC u32
-	packedIndex  = 16384 // bytes of an index page next to packed pages
-	packedTarget = 65536 // raw bytes a packed page aims at
+	packedIndex  = 16384 // bytes of an index page, for packed pages
+	packedTarget = 65536 // raw bytes of a packed page, about
 	smallAlign   = 64
 )
 
-// StandardTypes returns the types of version 1 with the page form of p. An
-// impossible page size falls back to the nearest allowed one: 4, 16 or 64 KiB.
+// StandardTypes returns the types of version 1 for a profile. A page size that is not allowed is replaced by an allowed one: 4, 16 or 64
+// KiB.
 func StandardTypes(p Profile) *TypeTable {
 	size := 0
 	switch {
@@ -399,7 +393,7 @@ func StandardTypes(p Profile) *TypeTable {
 	return tt
 }
 
-// setGeometry fills Z, S and the codec from the row and page size.
+// setGeometry sets Z, S and the codec according to the sizes of rows and pages.
 func setGeometry(t *Type) {
 	if t.PageSize != 0 {
 		t.Codec = CodecRaw
@@ -422,10 +416,8 @@ func setGeometry(t *Type) {
 // FirstOwnType is the first id that version 1 leaves to others.
 const FirstOwnType TypeID = 0x8000
 
-// With returns a table that also holds t, a row type of the caller's own, in the
-// page form of the others. Its id is FirstOwnType or above; geometry, page size
-// and codec are filled in. Files carry their types, so every reader reads such
-// rows.
+// With returns a table that also has t, a row type of the caller. Its id must be FirstOwnType or above. With sets geometry, page size and
+// codec. Since files have their types, every reader can read such rows.
 func (tt *TypeTable) With(t Type) (*TypeTable, error) {
 	last := tt.types[len(tt.types)-1].ID
 	switch {
