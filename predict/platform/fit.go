@@ -7,44 +7,44 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
-// Sample is a measured time: of a message of N bytes, or of N messages.
+// Sample is a measured time in ns. N is the size of a message in bytes, or a number of messages.
 type Sample struct {
 	N  uint64
 	NS int64
 }
 
-// LinkSamples are the least times of many repetitions between two processes.
+// LinkSamples has times measured between two processes, each the least of many repetitions.
 type LinkSamples struct {
-	Clock   int64    // ns that reading the clock adds to each time
-	Trips   []Sample // round trips by bytes, ascending, the first of one byte
-	Send    int64    // ns of a call that starts a send of one byte
-	Receive int64    // ns of a call that receives one byte that is there
-	Bursts  []Sample // times of messages sent one after the other, by how many
-	Eager   uint64   // the largest message whose send ends while its receiver is outside of MPI
-	// EagerInside is the largest message whose send ends while its receiver is inside of MPI, without a receive for it.
+	Clock   int64    // ns that each time contains for reading the clock
+	Trips   []Sample // round trips by bytes, in ascending order; the first one is of one byte
+	Send    int64    // ns of the call that starts a send of one byte
+	Receive int64    // ns of the call that receives one byte that has arrived
+	Bursts  []Sample // times of messages sent one after another, by their number
+	Eager   uint64   // the largest message whose send ends while its receiver is outside of MPI, bytes
+	// EagerInside is the largest message whose send ends while its receiver is inside of MPI but has not posted a receive for it, bytes.
 	EagerInside uint64
 }
 
-// LinkFit is a link and how well it says what was measured.
+// LinkFit is a link that was fitted to samples, with its errors.
 type LinkFit struct {
 	Link network.Link
-	// Rows compare half round trips, measured and as the link has them, ns.
+	// Rows compare half of each round trip, measured and according to the link.
 	Rows []FitRow
-	// Worst is the largest relative difference of the rows, in per cent.
+	// Worst is the greatest relative difference of a row, in per cent.
 	Worst float64
-	Notes []string // what the model cannot say
+	Notes []string // what the model cannot express
 }
 
-// FitRow is one size.
+// FitRow compares the times of one size, in ns.
 type FitRow struct {
 	Bytes         uint64
 	Measured, Fit float64
 }
 
-// Fit computes the parameters of LogGPS that the samples show: the overheads are the times of the calls, the latency what
-// half a round trip of one byte has beyond them, the gap the growth of bursts. The time a byte is that of least squared
-// relative differences over a range of sizes; a range ends where it would miss a size by more than a tenth, and at the
-// eager limit. O stays 0: it cannot be told from G here.
+// Fit computes LogGPS parameters from the samples. The overheads are the times of the calls. The latency is half a round trip of one byte
+// minus the overheads. The gap is the slope of the bursts. The time per byte of a range of sizes minimises the squared relative
+// differences. A range ends before the first size that it would miss by more than a tenth, and at the eager limit. O stays 0, since these
+// samples cannot separate it from G.
 func (s *LinkSamples) Fit() LinkFit {
 	var f LinkFit
 	half := make([]point, 0, len(s.Trips))
@@ -80,13 +80,13 @@ func (s *LinkSamples) Fit() LinkFit {
 	return f
 }
 
-// A rate may miss a size in its range by a tenth, and by 50 ns.
+// A rate may miss a size in its range by a tenth, or by 50 ns.
 const (
 	tolerance = 0.1
 	nearNS    = 50
 )
 
-// rates divides the sizes into ranges and gives each its time a byte.
+// rates divides the sizes into ranges and fits the time per byte of each.
 func (f *LinkFit) rates(half []point) {
 	l := &f.Link
 	eager := func(p point) bool { return uint64(p.X) <= l.Eager }
@@ -110,8 +110,8 @@ func (f *LinkFit) rates(half []point) {
 	}
 }
 
-// relativeSlope returns the slope, at least 0, of the line through (1, base) with the least squared relative differences,
-// and its worst relative difference, small ones left out.
+// relativeSlope returns the slope, at least 0, of the line through (1, base) with the least squared relative differences, and its greatest
+// relative difference. It ignores differences of nearNS or less.
 func relativeSlope(points []point, base float64) (slope, worst float64) {
 	var a, b float64
 	for _, p := range points {
@@ -138,7 +138,7 @@ func (f *LinkFit) note(format string, args ...any) {
 	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
 }
 
-// hop is the time of a message between two idle processes that call MPI_Send and MPI_Recv at once, ps.
+// hop returns the time in ps of a message between two idle processes that call MPI_Send and MPI_Recv at the same time.
 func hop(l *network.Link, n uint64) int64 {
 	wire, over := l.Wire(n)
 	t := l.SendOver + l.Latency + wire + l.RecvOver + 2*over
@@ -148,13 +148,13 @@ func hop(l *network.Link, n uint64) int64 {
 	return t
 }
 
-// FitGamma returns the time a byte of a reduction, from times by bytes.
+// FitGamma returns the time per byte of a reduction, from times by bytes.
 func FitGamma(samples []Sample) network.Rate { return rateFloat(growth(samples)) }
 
 // point is a point of a plot.
 type point struct{ X, Y float64 }
 
-// growth returns the slope, at least 0, of the line with the least squared distances: 0 for fewer than two different samples.
+// growth returns the slope, at least 0, of the line of least squares. It is 0 for fewer than two different samples.
 func growth(samples []Sample) float64 {
 	var x, y float64
 	for _, s := range samples {
@@ -174,12 +174,12 @@ func growth(samples []Sample) float64 {
 	return 0
 }
 
-// psOf rounds ns to ps, within what a platform file may hold.
+// psOf rounds ns to ps and limits it to what a platform file may hold.
 func psOf(ns float64) int64 {
 	return int64(math.Round(min(max(ns, 0), maxTimeNS) * 1000))
 }
 
-// rateFloat rounds ns a byte to a rate, within what a platform file may hold.
+// rateFloat rounds ns per byte to a rate and limits it to what a platform file may hold.
 func rateFloat(ns float64) network.Rate {
 	return network.Rate(math.Round(min(max(ns, 0), maxRateNS) * 1000 * (1 << 32)))
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
-// ImportLogGOPS makes the platform that LogGOPSim has for some letters, such as "L=2500,o=1500,g=1000,G=6,O=0,S=65535" in ns
-// and bytes; letters left out have those values, its defaults. The network takes an arrived message at once and a rendezvous
-// has no latency for the answer, as there (Hoefler, Schneider, Lumsdaine 2010).
+// ImportLogGOPS returns the platform that LogGOPSim simulates for some letters, such as "L=2500,o=1500,g=1000,G=6,O=0,S=65535", in ns and
+// bytes. Letters that are left out have these values, the defaults of LogGOPSim. As there, the network delivers a message as soon as it has
+// arrived, and a rendezvous counts one latency (Hoefler, Schneider, Lumsdaine 2010).
 func ImportLogGOPS(letters string) (*Platform, error) {
 	l := &network.Link{Latency: 2500e3, SendOver: 1500e3, RecvOver: 1500e3, Gap: 1000e3, PerByte: 6000 << 32, Eager: 65535}
 	p := New()
@@ -50,12 +50,12 @@ func ImportLogGOPS(letters string) (*Platform, error) {
 	return p, nil
 }
 
-// loggopsKeys are the keys of a link in platform files that a letter of LogGOPSim stands for.
+// loggopsKeys has the keys of a link in platform files for each letter of LogGOPSim.
 var loggopsKeys = map[string][]string{
 	"L": {"L_ns"}, "o": {"o_send_ns", "o_recv_ns"}, "g": {"g_ns"}, "G": {"G_ns_per_byte"}, "O": {"O_ns_per_byte"}, "S": {"eager_bytes"},
 }
 
-// bandwidth turns bytes a second into the time of a byte.
+// bandwidth returns the time per byte for a number of bytes per second.
 func bandwidth(bytesPerSecond exact.Number) (network.Rate, bool) {
 	if bytesPerSecond.Sign() <= 0 {
 		return 0, false
@@ -63,7 +63,7 @@ func bandwidth(bytesPerSecond exact.Number) (network.Rate, bool) {
 	return rateOf(exact.Int(1e9).Over(bytesPerSecond))
 }
 
-// importer is where a file of another tool has been read to. It keeps the first error.
+// importer reads a file of another tool into a platform. It keeps the first error.
 type importer struct {
 	file  string
 	line  int
@@ -78,14 +78,14 @@ func (in *importer) fail(key, text, allowed string) {
 	}
 }
 
-// note says, once, what was left out.
+// note adds a note about what was left out, unless it is there already.
 func (in *importer) note(text string) {
 	if !slices.Contains(in.notes, text) {
 		in.notes = append(in.notes, text)
 	}
 }
 
-// link is a class of links of the platform.
+// link returns the platform's link of a class, which it makes if necessary.
 func (in *importer) link(c network.LinkClass) *network.Link {
 	if in.p.Links[c] == nil {
 		in.p.Links[c] = &network.Link{Eager: maxBytes}
@@ -93,10 +93,10 @@ func (in *importer) link(c network.LinkClass) *network.Link {
 	return in.p.Links[c]
 }
 
-// maxImport bounds the size of a file of another tool, bytes.
+// maxImport is the greatest size of a file of another tool, in bytes.
 const maxImport = 4 << 20
 
-// imported reads a file of another tool. Notes say what was left out.
+// imported reads a file of another tool. The notes say what was left out.
 func imported(path string, read func(data []byte, file string) (*Platform, []string, error)) (p *Platform, notes []string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -113,19 +113,19 @@ func imported(path string, read func(data []byte, file string) (*Platform, []str
 	return read(data, path)
 }
 
-// ImportDimemas reads the core of a configuration of Dimemas with one machine: nodes, processors, bandwidths, latencies, links
-// of a node and relative speed. Its megabytes are 2^20 bytes, its times seconds, and 0 as a bandwidth means at once. Notes say
-// what was left out.
+// ImportDimemas reads the main parts of a Dimemas configuration with one machine: nodes, processors, bandwidths, latencies, links of a node
+// and relative speed. Its megabytes are 2^20 bytes and its times are seconds. A bandwidth of 0 is infinite. The notes say what was left
+// out.
 func ImportDimemas(path string) (*Platform, []string, error) { return imported(path, readDimemas) }
 
-// dimemasReader is where a configuration has been read to.
+// dimemasReader reads a configuration of Dimemas.
 type dimemasReader struct {
 	importer
 	machine bool
 	node    []string
 }
 
-// dimemasNodes are the forms of a record about a node by its number of fields: where each value is, -1 for nowhere.
+// dimemasNodes has the forms of a node record by number of fields: the index of each value, -1 if it has none.
 var dimemasNodes = map[int]struct{ processors, speed, localLatency, localRate, latency, links int }{
 	14: {3, 4, 5, 6, 10, 12}, // with an id, or of several nodes
 	13: {2, 3, 4, 5, 9, 11},
@@ -187,7 +187,7 @@ func (in *dimemasReader) record(name string, fields []string) {
 	}
 }
 
-// environment handles the machine: name, id, architecture, nodes, bandwidth, buses, collective model.
+// environment reads the machine: name, id, architecture, nodes, bandwidth, buses, collective model.
 func (in *dimemasReader) environment(name string, fields []string) {
 	if in.machine {
 		in.fail(name, "a second machine", "one machine")
@@ -208,7 +208,7 @@ func (in *dimemasReader) environment(name string, fields []string) {
 	}
 }
 
-// nodeRecord handles nodes, all of which must be alike.
+// nodeRecord reads a node. All nodes must be alike.
 func (in *dimemasReader) nodeRecord(name string, fields []string) {
 	at, ok := dimemasNodes[len(fields)]
 	if !ok {
@@ -238,7 +238,7 @@ func (in *dimemasReader) nodeRecord(name string, fields []string) {
 	node.PerByte = network.Rate(in.number(name, "bandwidth", fields[at.localRate], "MB/s, or 0", megabytes))
 	node.Latency = int64(in.number(name, "latency", fields[at.localLatency], "a time of 0 to 1000 s", seconds))
 	net.Latency = int64(in.number(name, "latency", fields[at.latency], "a time of 0 to 1000 s", seconds))
-	if links := in.number(name, "links", fields[at.links], "a whole number of 0 to 1024", whole(0, 1024)); links > 0 { // 0: as many as there are messages
+	if links := in.number(name, "links", fields[at.links], "a whole number of 0 to 1024", whole(0, 1024)); links > 0 { // 0: no limit
 		in.p.NICs, in.p.Contention = uint32(links), network.NICContention
 	}
 }
@@ -252,7 +252,7 @@ func (in *dimemasReader) number(name, what, text, allowed string, read func(x ex
 	return v
 }
 
-// whole is a whole number from least to most.
+// whole returns a reader of whole numbers from least to most.
 func whole(least, most uint64) func(x exact.Number) (uint64, bool) {
 	return func(x exact.Number) (uint64, bool) {
 		n, fits := scaled(x, 1, most)
@@ -260,7 +260,7 @@ func whole(least, most uint64) func(x exact.Number) (uint64, bool) {
 	}
 }
 
-// megabytes reads MB/s.
+// megabytes reads a bandwidth in MB/s.
 func megabytes(x exact.Number) (uint64, bool) {
 	if x.Sign() == 0 {
 		return 0, true
@@ -269,12 +269,12 @@ func megabytes(x exact.Number) (uint64, bool) {
 	return uint64(r), ok
 }
 
-// ImportSimGrid reads a platform file of SimGrid with one <cluster>: hosts by radical and core, bw, lat, bb_lat, the loopback,
-// and the topology. A route has two private links, those of a topology between, and the backbone where there is one: their
-// latencies add up. Speeds of hosts are not used. Notes say what was left out.
+// ImportSimGrid reads a platform file of SimGrid with one <cluster>: hosts by radical and core, bw, lat, bb_lat, the loopback, and the
+// topology. A route consists of two private links, the links of the topology between them, and the backbone if there is one. Their
+// latencies add up. Speeds of hosts are not used. The notes say what was left out.
 func ImportSimGrid(path string) (*Platform, []string, error) { return imported(path, readSimGrid) }
 
-// simgridReader turns one <cluster> into a platform.
+// simgridReader reads a <cluster> into a platform.
 type simgridReader struct {
 	importer
 	attr map[string]string
@@ -284,7 +284,7 @@ func readSimGrid(data []byte, file string) (*Platform, []string, error) {
 	d := xml.NewDecoder(bytes.NewReader(data))
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // names are ASCII
 	in := &simgridReader{importer: importer{file: file, p: New()}}
-	at := 0 // line of the cluster
+	at := 0 // line of the <cluster>
 	for in.err == nil {
 		token, err := d.RawToken()
 		if errors.Is(err, io.EOF) {
@@ -319,7 +319,7 @@ func readSimGrid(data []byte, file string) (*Platform, []string, error) {
 	return in.p, in.notes, nil
 }
 
-// set reads an attribute as parse does; one that is optional may be missing.
+// set parses an attribute into to. An optional one may be missing.
 func set[T any](in *simgridReader, name string, optional bool, to *T, parse func(text string) (T, bool), allowed string) {
 	if _, given := in.attr[name]; optional && !given {
 		return
@@ -330,7 +330,7 @@ func set[T any](in *simgridReader, name string, optional bool, to *T, parse func
 	}
 }
 
-// wrong is an error in an attribute.
+// wrong reports an error in an attribute.
 func (in *simgridReader) wrong(name, allowed string) {
 	in.fail("cluster "+name, strconv.Quote(tomltree.Clip(in.attr[name])), allowed)
 }
@@ -340,7 +340,7 @@ const (
 	aLatency   = "a time such as 50us"
 )
 
-// cluster fills the platform.
+// cluster reads the <cluster>.
 func (in *simgridReader) cluster() {
 	p := in.p
 	if id := in.attr["id"]; plainText(id, 200) {
@@ -366,7 +366,7 @@ func (in *simgridReader) cluster() {
 	}
 }
 
-// loopback is the way of a host to itself: processes of a node.
+// loopback reads the link of a host to itself, which processes of a node use.
 func (in *simgridReader) loopback() {
 	_, given := in.attr["loopback_bw"]
 	if _, also := in.attr["loopback_lat"]; !given && !also {
@@ -378,7 +378,7 @@ func (in *simgridReader) loopback() {
 	set(in, "loopback_lat", false, &node.Latency, simgridTime, aLatency)
 }
 
-// topology reads topo_parameters. Each link has the latency lat.
+// topology reads topo_parameters. Each link has the latency lat, in ps.
 func (in *simgridReader) topology(lat int64) {
 	t, net := &in.p.Topology, in.p.Links[network.LinkNet]
 	kind := strings.ToUpper(in.attr["topology"])
@@ -420,7 +420,7 @@ func (in *simgridReader) topology(lat int64) {
 	}
 }
 
-// hosts counts what ranges such as 0-15,20 name.
+// hosts returns the number of hosts in ranges such as 0-15,20.
 func hosts(radical string) (uint32, bool) {
 	total := uint64(0)
 	for _, part := range strings.Split(radical, ",") {
@@ -448,7 +448,7 @@ func count(text string) (uint32, bool) {
 	return uint32(n), err == nil && n >= 1 && n <= maxNodes
 }
 
-// numberLists reads lists such as 2;4,4;1,2;1,1.
+// numberLists reads lists of numbers such as 2;4,4;1,2;1,1.
 func numberLists(text string) ([][]uint32, bool) {
 	var lists [][]uint32
 	for _, part := range strings.Split(text, ";") {
@@ -467,7 +467,7 @@ func numberLists(text string) ([][]uint32, bool) {
 	return lists, true
 }
 
-// numberUnit divides a number from its unit.
+// numberUnit separates a number from its unit.
 func numberUnit(text string) (exact.Number, string, bool) {
 	text = strings.TrimSpace(text)
 	i := strings.LastIndexAny(text, "0123456789.")
@@ -475,10 +475,10 @@ func numberUnit(text string) (exact.Number, string, bool) {
 	return x, text[i+1:], ok && x.Sign() >= 0
 }
 
-// simgridTimes are the units of time of SimGrid, in ns.
+// simgridTimes has SimGrid's units of time, in ns.
 var simgridTimes = map[string]uint64{"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1, "m": 60e9, "h": 3600e9}
 
-// simgridTime reads a time into ps, short enough that a few of them are still one that a platform file may hold.
+// simgridTime reads a time in ps. It is limited to a quarter of what a platform file may hold, since times are added.
 func simgridTime(text string) (int64, bool) {
 	x, u, ok := numberUnit(text)
 	ns, known := simgridTimes[u]
@@ -489,10 +489,10 @@ func simgridTime(text string) (int64, bool) {
 	return int64(ps), ok
 }
 
-// simgridPrefixes are the prefixes of units, decimal and binary.
+// simgridPrefixes has the prefixes of units, decimal and binary.
 var simgridPrefixes = map[string]uint64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 
-// simgridBandwidth reads bits or bytes a second.
+// simgridBandwidth reads a number of bits or bytes per second.
 func simgridBandwidth(text string) (network.Rate, bool) {
 	x, u, ok := numberUnit(text)
 	if !ok {

@@ -18,19 +18,19 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// ErrInvalid is what every error about a platform is.
+// ErrInvalid is wrapped by every error about a platform.
 var ErrInvalid = errors.New("platform")
 
-// platformSchema is the format of platform files that this package reads and writes.
+// platformSchema is the schema of platform files that this package reads and writes.
 const platformSchema = "coppice.platform/1"
 
-// Limits of a platform file: bytes, keys and tables.
+// Limits of a platform file: of its bytes, and of its keys and tables.
 const (
 	maxPlatform = 256 << 10
 	maxEntries  = 4096
 )
 
-// Open reads a platform file. Errors in it name file, line, key and what is allowed.
+// Open reads a platform file. An error names the file, the line, the key, and what is allowed.
 func Open(path string) (*Platform, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func Open(path string) (*Platform, error) {
 	return p, nil
 }
 
-// Read reads a platform file; name is for errors.
+// Read reads a platform file. name is used in errors.
 func Read(r io.Reader, name string) (*Platform, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxPlatform+1))
 	if err != nil {
@@ -65,13 +65,13 @@ func Read(r io.Reader, name string) (*Platform, error) {
 	return in.p, nil
 }
 
-// platformReader fills a platform.
+// platformReader reads a file into a platform.
 type platformReader struct {
 	*tomltree.Reader
 	p *Platform
 }
 
-// root reads the whole file.
+// root reads the top level of the file.
 func (in *platformReader) root(v *tomltree.Value) error {
 	p := in.p
 	return tomltree.ReadTable(in.Reader, v, "", platformRoot, p,
@@ -84,7 +84,7 @@ func (in *platformReader) root(v *tomltree.Value) error {
 	)
 }
 
-// keysTable is a table that has keys alone.
+// keysTable describes a table that has only keys.
 func keysTable[T any](in *platformReader, name string, keys []tomltree.Key[T], to *T) tomltree.Part {
 	return tomltree.Part{Name: name, Allowed: "a table [" + name + "]", Read: func(v *tomltree.Value, path string) error {
 		return tomltree.ReadTable(in.Reader, v, path, keys, to)
@@ -118,10 +118,10 @@ func (in *platformReader) collectives(v *tomltree.Value, path string) error {
 	return tomltree.ReadTable(in.Reader, v, path, collectivesKeys, in.p, tables...)
 }
 
-// last is the element in progress.
+// last returns the last element.
 func last[T any](s []T) *T { return &s[len(s)-1] }
 
-// check verifies what more than one key says.
+// check checks what depends on several keys.
 func (in *platformReader) check() error {
 	if err := in.NeedsSchema(platformSchema); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (in *platformReader) check() error {
 	return in.checkTopology()
 }
 
-// checkSizes verifies the piecewise rates of a link.
+// checkSizes checks the ranges of rates of a link.
 func (in *platformReader) checkSizes(class string, l *network.Link) error {
 	for i := range l.Sizes {
 		table := fmt.Sprintf("links.%s.sizes[%d]", class, i)
@@ -165,7 +165,7 @@ func (in *platformReader) checkSizes(class string, l *network.Link) error {
 	return nil
 }
 
-// checkAlgorithms verifies the algorithms of a collective.
+// checkAlgorithms checks the algorithms of a collective.
 func (in *platformReader) checkAlgorithms(kind program.CollKind, list []network.Algorithm) error {
 	for i := range list {
 		table := fmt.Sprintf("collectives.%s[%d]", collNames[kind], i)
@@ -184,7 +184,7 @@ func (in *platformReader) checkAlgorithms(kind program.CollKind, list []network.
 	return nil
 }
 
-// checkTopology verifies that the kind has its numbers.
+// checkTopology checks that exactly the keys that the kind needs are given.
 func (in *platformReader) checkTopology() error {
 	t := &in.p.Topology
 	kind, needs := topologyNames[t.Kind], topologyNeeds[t.Kind]
@@ -206,8 +206,8 @@ func (in *platformReader) checkTopology() error {
 	return nil
 }
 
-// Write writes the platform in canonical form: the same platform gives the same bytes, and they read as the same platform.
-// Notes are comments on top, one a line.
+// Write writes the platform in canonical form: equal platforms give equal bytes, and reading them gives the same platform. Each note
+// becomes a comment line at the top.
 func (p *Platform) Write(w io.Writer, notes ...string) error {
 	var b strings.Builder
 	for _, n := range notes {
@@ -258,7 +258,7 @@ func (p *Platform) Write(w io.Writer, notes ...string) error {
 	return err
 }
 
-// Words of the file, by their number in the program.
+// Words of the file, by the number of the constant.
 var (
 	linkNames       = []string{"self", "node", "net"}
 	policyNames     = []string{"dma", "copy", "arrival"}
@@ -266,13 +266,13 @@ var (
 	collNames       = []string{"barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan"}
 )
 
-// LinkName is the word for a class of links in platform files and reports.
+// LinkName returns the word for a class of links in platform files and reports.
 func LinkName(c network.LinkClass) string { return linkNames[c] }
 
-// ContentionName and PolicyName are the words for them.
+// ContentionName returns the word for a kind of contention.
 func ContentionName(c network.Contention) string { return contentionNames[c] }
 
-// PolicyName is the word for a way to receive.
+// PolicyName returns the word for a receive policy.
 func PolicyName(p network.Policy) string { return policyNames[p] }
 
 const (
@@ -284,7 +284,7 @@ const (
 	aSize = "{ max_bytes = N, G_ns_per_byte = X }"
 )
 
-// Keys of each table, in the order in which they are written. What is always written says so.
+// Keys of each table in the order in which they are written. An argument always says that a key is written even if it is 0.
 var (
 	platformRoot = []tomltree.Key[Platform]{
 		tomltree.SchemaKey[Platform](platformSchema),
@@ -344,7 +344,7 @@ var (
 	}
 )
 
-// algorithmKeys are those of an algorithm of a collective operation.
+// algorithmKeys returns the keys of an algorithm of a collective operation.
 func algorithmKeys(kind program.CollKind) []tomltree.Key[network.Algorithm] {
 	names := algorithmNames(kind)
 	return []tomltree.Key[network.Algorithm]{
@@ -364,7 +364,7 @@ func algorithmNames(kind program.CollKind) (names []string) {
 	return names
 }
 
-// timeKey is a number of ns, kept in ps.
+// timeKey describes a key with a time in ns, which is kept in ps.
 func timeKey[T any](name, allowed string, mostNS uint64, always bool, at func(*T) *int64) tomltree.Key[T] {
 	return tomltree.Key[T]{Name: name, Allowed: allowed, Read: func(to *T, v *tomltree.Value) bool {
 		x, _ := numberOf(v)
@@ -379,7 +379,7 @@ func timeKey[T any](name, allowed string, mostNS uint64, always bool, at func(*T
 	}}
 }
 
-// rateKey is a number of ns a byte.
+// rateKey describes a key with ns per byte.
 func rateKey[T any](name string, always bool, at func(*T) *network.Rate) tomltree.Key[T] {
 	return tomltree.Key[T]{Name: name, Allowed: aRate, Read: func(to *T, v *tomltree.Value) (ok bool) {
 		x, ok := numberOf(v)
@@ -395,7 +395,7 @@ func rateKey[T any](name string, always bool, at func(*T) *network.Rate) tomltre
 	}}
 }
 
-// listKey is a list of counts.
+// listKey describes a key with a list of counts.
 func listKey[T any](name string, at func(*T) *[]uint32) tomltree.Key[T] {
 	return tomltree.Key[T]{Name: name, Allowed: "an array of one to 16 whole numbers of 1 to 16777216", Read: func(to *T, v *tomltree.Value) bool {
 		for _, x := range v.Items {
@@ -413,7 +413,7 @@ func listKey[T any](name string, at func(*T) *[]uint32) tomltree.Key[T] {
 	}}
 }
 
-// numberOf is a number with all of its digits.
+// numberOf returns a number with all its digits.
 func numberOf(v *tomltree.Value) (exact.Number, bool) {
 	if v.Kind != tomltree.Integer && v.Kind != tomltree.Float {
 		return exact.Number{}, false
@@ -421,28 +421,28 @@ func numberOf(v *tomltree.Value) (exact.Number, bool) {
 	return decimal(v.Text)
 }
 
-// printable tells whether a string of some bytes can be printed.
+// printable returns a check for strings of at least least and at most most bytes that can be printed.
 func printable(least, most int) func(s string) bool {
 	return func(s string) bool { return len(s) >= least && plainText(s, most) }
 }
 
-// plainText tells whether a string is short and can be printed.
+// plainText returns whether a string has at most most bytes and can be printed.
 func plainText(s string, most int) bool {
 	return len(s) <= most && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// Bounds of what a file may say. Sums of times fit 2^63 ps, 106 days, for any program worth simulating; the engines refuse
-// the others.
+// Limits of values in a file. With them sums of times fit 2^63 ps, 106 days, for any program that is worth simulating. The engines refuse
+// others.
 const (
 	maxTimeNS = 1e12 // 1000 s
-	maxHopNS  = 1e6  // times the links of the largest topology, 2^30, still below 2^60 ps
-	maxRateNS = 4e6  // ns a byte, 250 bytes/s
+	maxHopNS  = 1e6  // times the number of links of the largest topology, 2^30, is below 2^60 ps
+	maxRateNS = 4e6  // ns per byte; 250 bytes/s
 	maxBytes  = 1 << 62
 	minBand   = 1000 // bytes/s
 	maxBand   = 1e15
 )
 
-// decimal reads a number of TOML.
+// decimal parses a number of TOML.
 func decimal(text string) (exact.Number, bool) {
 	text = strings.ReplaceAll(text, "_", "")
 	if len(text) > 1 && text[0] == '0' && strings.ContainsRune("xob", rune(text[1])) {
@@ -452,14 +452,14 @@ func decimal(text string) (exact.Number, bool) {
 	return exact.Parse(text)
 }
 
-// scaled returns x times factor, rounded to the nearest integer, halves up, and whether it is between 0 and most.
+// scaled returns x times factor, rounded to the nearest integer, halves up, and whether x is not negative and the result at most most.
 func scaled(x exact.Number, factor, most uint64) (uint64, bool) {
 	y := x.Times(factor)
 	v := uint64(y.Round())
 	return v, y.Known() && x.Sign() >= 0 && v <= most
 }
 
-// rateOf turns ns a byte into a rate.
+// rateOf converts ns per byte to a rate.
 func rateOf(x exact.Number) (network.Rate, bool) {
 	const unit = 1000 << 32
 	n := x.Floor()
@@ -467,7 +467,7 @@ func rateOf(x exact.Number) (network.Rate, bool) {
 	return network.Rate(uint64(n)*unit + part), ok && n >= 0 && x.Compare(exact.Int(maxRateNS)) <= 0
 }
 
-// rateNS writes a rate as ns a byte, with the fewest digits that read as the same rate.
+// rateNS formats a rate as ns per byte, with the fewest digits that give the same rate when they are read.
 func rateNS(r network.Rate) string {
 	for digits := 0; ; digits++ {
 		s := exact.Share(0, uint64(r), 1000<<32).Fixed(digits)
@@ -478,7 +478,7 @@ func rateNS(r network.Rate) string {
 	}
 }
 
-// trimmed drops zeros after the point.
+// trimmed removes trailing zeros of a decimal fraction.
 func trimmed(s string) string {
 	if strings.Contains(s, ".") {
 		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
@@ -486,7 +486,7 @@ func trimmed(s string) string {
 	return s
 }
 
-// ParseScale reads a factor of computing times, such as 0.7: more than 0, at most a million, with at most nine decimals.
+// ParseScale parses a factor of computing times, such as 0.7. It must be above 0 and at most a million, with at most nine decimals.
 func ParseScale(text string) (Scale, bool) {
 	x, ok := decimal(text)
 	billionths := x.Times(1e9)
@@ -497,7 +497,7 @@ func ParseScale(text string) (Scale, bool) {
 	return Scale{num, den}, true
 }
 
-// String writes the factor as a decimal.
+// String formats the factor as a decimal.
 func (s Scale) String() string {
 	return trimmed(exact.Share(0, s.Num, s.Den).Fixed(9))
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
-// Platform is a machine as a platform file describes it. Network makes what the simulator takes.
+// Platform is a machine as a platform file describes it. Network converts it for the simulator.
 type Platform struct {
 	Name       string
 	Policy     network.Policy
@@ -39,40 +39,40 @@ type Platform struct {
 	NoRendezvousLatency bool
 
 	Nodes        uint32 // 0: as many as the processes need
-	RanksPerNode uint32 // 0: the processes are spread evenly over Nodes; one on each where Nodes is 0 too
+	RanksPerNode uint32 // 0: processes are spread evenly over Nodes, or one on each node if Nodes is 0 too
 	NICs         uint32 // of a node
-	Mapping      string // "block", "cyclic" or the path of a table
+	Mapping      string // "block", "cyclic", or the path of a mapping table
 
-	Scale Scale // computing time here / on the host, for computation without measured vectors
+	Scale Scale // computing time here divided by that on the host; not for computation with measured vectors
 
-	// Links are the classes that the file gives, nil the others: those are as the next one that is given, self as node, node
-	// and net as each other.
+	// Links has the classes that the file gives; the others are nil. These use the next class that is given: self uses node, and node and
+	// net use each other.
 	Links [network.NumLinkClasses]*network.Link
 
 	Topology Topology
 	Files    FileSystem
 
-	Gamma            network.Rate // of a reduction
+	Gamma            network.Rate // time per byte of a reduction
 	Collectives      network.Selection
 	ModelCollectives bool
 
-	folder string // where a relative Mapping lies
+	folder string // folder of a relative Mapping
 }
 
 // FileSystem is a file system that all processes of a job share.
 type FileSystem struct {
-	Open   int64  // time of an operation, ps
-	Client uint64 // of one process, bytes/s; 0: no limit
-	Total  uint64 // of all processes, bytes/s; 0: no limit
+	Open   int64  // time of each operation, ps
+	Client uint64 // limit of one process, bytes/s; 0: none
+	Total  uint64 // limit of all processes together, bytes/s; 0: none
 }
 
-// Scale is a factor of times.
+// Scale is a factor of times, Num/Den.
 type Scale struct{ Num, Den uint64 }
 
-// One leaves times as they are.
+// One is the factor 1.
 var One = Scale{1, 1}
 
-// Of returns t ps times the factor, rounded down; [simnet.Never] where that does not fit.
+// Of returns t ps times the factor, rounded down, or [network.Never] if that does not fit.
 func (s Scale) Of(t int64) int64 {
 	if t <= 0 || s.Num == s.Den {
 		return t
@@ -83,30 +83,30 @@ func (s Scale) Of(t int64) int64 {
 	return network.Never
 }
 
-// Checked returns t times the factor, rounded down; false where that does not fit.
+// Checked returns t times the factor, rounded down. ok is false if that does not fit.
 func (s Scale) Checked(t uint64) (int64, bool) {
 	q, ok := s.Times(t)
 	return int64(q), ok && q <= math.MaxInt64
 }
 
-// Times is of for a number of 64 bits.
+// Times returns t times the factor, rounded down, and whether that fits 64 bits.
 func (s Scale) Times(t uint64) (uint64, bool) {
 	return exact.MulDiv(t, s.Num, s.Den)
 }
 
-// Compare is the order of factors, exact.
+// Compare compares factors exactly.
 func (s Scale) Compare(o Scale) int {
 	ah, al := bits.Mul64(s.Num, o.Den)
 	bh, bl := bits.Mul64(o.Num, s.Den)
 	return cmp.Or(cmp.Compare(ah, bh), cmp.Compare(al, bl))
 }
 
-// New returns a platform with the values of a file that gives nothing.
+// New returns the platform of an empty file.
 func New() *Platform {
 	return &Platform{NICs: 1, Mapping: "block", Scale: One}
 }
 
-// link returns the parameters of a class, given or not; nil if the platform has no links at all.
+// link returns the link that a class uses, or nil if the platform has no links.
 func (p *Platform) link(c network.LinkClass) *network.Link {
 	for _, o := range []network.LinkClass{c, network.LinkNode, network.LinkNet, network.LinkSelf} {
 		if p.Links[o] != nil {
@@ -116,7 +116,7 @@ func (p *Platform) link(c network.LinkClass) *network.Link {
 	return nil
 }
 
-// perNode returns how many of the processes a node takes.
+// perNode returns the number of processes on a node.
 func (p *Platform) perNode(processes uint32) uint32 {
 	switch {
 	case p.RanksPerNode != 0:
@@ -127,7 +127,7 @@ func (p *Platform) perNode(processes uint32) uint32 {
 	return 1
 }
 
-// Network places so many processes on the platform. A mapping table is read from its file.
+// Network returns the platform with this number of processes placed on it. It reads a mapping table from its file.
 func (p *Platform) Network(processes uint32) (*network.Network, error) {
 	per := p.perNode(processes)
 	need := uint32((uint64(processes) + uint64(per) - 1) / uint64(per))
@@ -158,7 +158,7 @@ func (p *Platform) Network(processes uint32) (*network.Network, error) {
 	return n, err
 }
 
-// perSecond turns a bandwidth into the time of a byte, rounded up, 0 for no limit.
+// perSecond returns the time per byte for a bandwidth, rounded up, or 0 for no limit.
 func perSecond(bytes uint64) network.Rate {
 	if bytes == 0 {
 		return 0
@@ -210,11 +210,10 @@ func (p *Platform) place(n *network.Network, processes, need uint32) error {
 	return nil
 }
 
-// maxNodes bounds the number of a node in a table.
+// maxNodes limits the number of a node in a table.
 const maxNodes = 1 << 24
 
-// readMapping reads lines "rank node", one for each process, in any order; nodes below count, where that is not 0. What
-// follows a # is a comment.
+// readMapping reads a line "rank node" for each process, in any order. Nodes must be below count, unless that is 0. A # begins a comment.
 func readMapping(r io.Reader, path string, processes, count uint32) ([]uint32, error) {
 	node := make([]uint32, processes)
 	seen := make([]bool, processes)
@@ -265,7 +264,7 @@ func readMapping(r io.Reader, path string, processes, count uint32) ([]uint32, e
 	return node, nil
 }
 
-// TopologyKind is how the nodes are wired.
+// TopologyKind says how the nodes are connected.
 type TopologyKind uint8
 
 // Kinds of topologies.
@@ -278,21 +277,21 @@ const (
 
 var topologyNames = []string{"flat", "fat-tree", "torus", "dragonfly"}
 
-// Topology describes a topology by the numbers of the platform file.
+// Topology has the numbers that the platform file gives for a topology.
 type Topology struct {
 	Kind     TopologyKind
-	Down, Up []uint32     // fat tree: for each level from the nodes up, children of a switch and its parents
+	Down, Up []uint32     // fat tree: for each level from the nodes up, the children of a switch and its parents
 	Dims     []uint32     // torus
 	Groups   uint32       // dragonfly
-	Routers  uint32       // dragonfly: of a group
-	Ports    uint32       // dragonfly: nodes of a router
-	LinkRate network.Rate // of a link; 0: as of links.net
+	Routers  uint32       // dragonfly: of each group
+	Ports    uint32       // dragonfly: nodes of each router
+	LinkRate network.Rate // of each link; 0: that of links.net
 }
 
-// topologyNeeds are the keys that each kind has, next to those of all.
+// topologyNeeds has the keys that each kind needs.
 var topologyNeeds = [...][]string{FatTree: {"down", "up"}, Torus: {"dims"}, Dragonfly: {"groups", "routers", "ports"}}
 
-// build makes the simulator's topology for the nodes of n.
+// build makes the simulator's topology for the nodes of n. It returns ErrInvalid if there are too few places.
 func (t *Topology) build(n *network.Network) (network.Topology, network.Rate, error) {
 	rate := cmp.Or(t.LinkRate, n.Links[network.LinkNet].PerByte)
 	x, err := t.make()
@@ -302,7 +301,7 @@ func (t *Topology) build(n *network.Network) (network.Topology, network.Rate, er
 	return x, rate, err
 }
 
-// make returns the topology, nil for flat.
+// make returns the topology, or nil for a flat one.
 func (t *Topology) make() (x network.Topology, err error) {
 	switch t.Kind {
 	case FatTree:
@@ -318,7 +317,7 @@ func (t *Topology) make() (x network.Topology, err error) {
 	return x, nil
 }
 
-// Fingerprint is a hash of what the platform is for so many processes. Paths are not part of it, what a mapping table says is.
+// Fingerprint returns a hash of the platform for this number of processes. It has the contents of a mapping table but no paths.
 func (p *Platform) Fingerprint(processes uint32) ([32]byte, error) {
 	q := *p
 	var nodes []uint32

@@ -10,20 +10,21 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
-// ErrSweep says that a sweep is misspelt.
+// ErrSweep says that the text of a sweep is wrong.
 var ErrSweep = errors.New("no sweep")
 
-// maxPoints is how many predictions a sweep may consist of.
+// maxPoints is the greatest number of predictions of a sweep.
 const maxPoints = 10000
 
-// Axis is one thing that a sweep changes.
+// Axis is a parameter that a sweep changes, and its values.
 type Axis struct {
 	Name   string // "latency", "net.bandwidth", "mapping", ...
 	Values []string
 	apply  []func(p *Platform) bool
 }
 
-// sweepKind is what an axis changes; class is the links it is about, NumLinkClasses for all. A change is false where what comes out does not fit.
+// sweepKind is a kind of axis. parse returns the change for a value; class is that of the links to be changed, NumLinkClasses for all. A
+// change returns false if the new value does not fit.
 type sweepKind struct {
 	name    string
 	allowed string
@@ -33,7 +34,7 @@ type sweepKind struct {
 
 const aFactor = "a factor of 0 to 1000000 with at most nine decimals"
 
-// sweepKinds are the axes there are.
+// sweepKinds returns all kinds of axes.
 func sweepKinds() []sweepKind {
 	return []sweepKind{
 		{"latency", aFactor, true, factorOf(func(l *network.Link, f Scale) bool { return f.time(&l.Latency) && f.time(&l.Hop) })},
@@ -53,7 +54,7 @@ func sweepKinds() []sweepKind {
 	}
 }
 
-// parseFactor is ParseScale with 0.
+// parseFactor is ParseScale, but allows 0.
 func parseFactor(text string) (Scale, bool) {
 	if x, ok := decimal(text); ok && x.Sign() == 0 {
 		return Scale{0, 1}, true
@@ -61,20 +62,20 @@ func parseFactor(text string) (Scale, bool) {
 	return ParseScale(text)
 }
 
-// time multiplies t by s, rounded down; false if it does not fit.
+// time multiplies t by s, rounded down. It returns false if the result does not fit.
 func (s Scale) time(t *int64) bool {
 	*t = s.Of(*t)
 	return *t != network.Never
 }
 
-// rate multiplies r by s, rounded down; false if it does not fit.
+// rate multiplies r by s, rounded down. It returns false if the result does not fit.
 func (s Scale) rate(r *network.Rate) bool {
 	q, ok := s.Times(uint64(*r))
 	*r = network.Rate(q)
 	return ok
 }
 
-// lowest divides both by what they share.
+// lowest reduces the fraction a/b.
 func lowest(a, b uint64) (uint64, uint64) {
 	x, y := a, b
 	for y != 0 {
@@ -83,7 +84,7 @@ func lowest(a, b uint64) (uint64, uint64) {
 	return a / max(x, 1), b / max(x, 1)
 }
 
-// eachLink changes the links of a class, or all, each once.
+// eachLink calls f once for each link of a class, or of all classes.
 func eachLink(p *Platform, class network.LinkClass, f func(l *network.Link) bool) bool {
 	ok := true
 	for c := range network.NumLinkClasses {
@@ -101,7 +102,7 @@ func factorOf(change func(l *network.Link, f Scale) bool) func(string, network.L
 	}
 }
 
-// faster divides the time of a byte.
+// faster divides the times per byte by a factor.
 func faster(text string, class network.LinkClass) (func(p *Platform) bool, bool) {
 	f, ok := ParseScale(text)
 	f.Num, f.Den = f.Den, f.Num
@@ -127,13 +128,13 @@ func eagerLimit(text string, class network.LinkClass) (func(p *Platform) bool, b
 	}, err == nil && n <= maxBytes
 }
 
-// perNode puts so many processes on a node, on as many nodes as that takes.
+// perNode puts this number of processes on a node, and uses as many nodes as necessary.
 func perNode(text string, _ network.LinkClass) (func(p *Platform) bool, bool) {
 	n, ok := count(text)
 	return func(p *Platform) bool { p.RanksPerNode, p.Nodes = n, 0; return true }, ok
 }
 
-// ParseSweep reads axes: NAME=VALUE,VALUE,... and more of them after commas or in further texts.
+// ParseSweep parses axes NAME=VALUE,VALUE,... An axis may follow another one after a comma or in another text.
 func ParseSweep(texts []string) ([]Axis, error) {
 	var list []Axis
 	points := 1
@@ -186,7 +187,7 @@ func (a *Axis) add(value string) error {
 	return fmt.Errorf("%w: %q: choose one of %s", ErrSweep, tomltree.Clip(a.Name), strings.Join(names, ", "))
 }
 
-// Points returns how many combinations the axes have.
+// Points returns the number of combinations of the axes' values.
 func Points(axes []Axis) int {
 	n := 1
 	for i := range axes {
@@ -195,7 +196,7 @@ func Points(axes []Axis) int {
 	return n
 }
 
-// CheckSweep reports a value with which the platform's times do not fit, in any combination.
+// CheckSweep returns an error if in any combination a value of the platform does not fit.
 func (p *Platform) CheckSweep(axes []Axis) error {
 	for i := range Points(axes) {
 		if _, _, err := p.Point(axes, i); err != nil {
@@ -205,8 +206,8 @@ func (p *Platform) CheckSweep(axes []Axis) error {
 	return nil
 }
 
-// Point returns the platform of combination i, and the number of the value of each axis; the last axis changes fastest. Its Scale is the
-// factor of the axis cpu alone.
+// Point returns the platform of combination i and the index of each axis's value. The last axis changes fastest. Scale is the factor of the
+// axis cpu only.
 func (p *Platform) Point(axes []Axis, i int) (*Platform, []int, error) {
 	q := *p
 	q.Scale = One
