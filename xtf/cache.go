@@ -119,7 +119,7 @@ func (c *cache) get(key int64, at place, load func() (*page, error)) (p *page, h
 	if e := s.items[key]; e != nil {
 		if e.ready == nil {
 			s.list(e).MoveToFront(e.at)
-			e.stand(&at)
+			e.enterSlot(&at)
 			s.mu.Unlock()
 			return e.page, true, nil
 		}
@@ -134,18 +134,18 @@ func (c *cache) get(key int64, at place, load func() (*page, error)) (p *page, h
 	return c.fill(s, e, &at, load)
 }
 
-// stand puts the page into the slot of a place that it fits. The caller holds the lock.
-func (e *cacheEntry) stand(at *place) {
+// enterSlot puts the page into the slot of a place that it fits. The caller holds the lock.
+func (e *cacheEntry) enterSlot(at *place) {
 	if at.slot == nil || e.slot == at.slot || !e.page.fits(at) {
 		return
 	}
-	e.leave()
+	e.leaveSlot()
 	e.slot = at.slot
 	e.slot.Store(e.page)
 }
 
-// leave empties the slot of the entry. The caller holds the lock.
-func (e *cacheEntry) leave() {
+// leaveSlot empties the slot of the entry. The caller holds the lock.
+func (e *cacheEntry) leaveSlot() {
 	if e.slot != nil {
 		e.slot.Store(nil)
 		e.slot = nil
@@ -167,7 +167,7 @@ func (c *cache) fill(s *cacheShard, e *cacheEntry, at *place, load func() (*page
 			if rows := e.page.rows.Load(); rows != nil {
 				e.cost += int64(len(*rows))
 			}
-			e.stand(at)
+			e.enterSlot(at)
 			s.insert(e)
 		} else {
 			delete(s.items, e.key)
@@ -217,7 +217,7 @@ func (s *cacheShard) evict(keep *cacheEntry) {
 			continue
 		}
 		l.Remove(last)
-		e.leave()
+		e.leaveSlot()
 		l.cost -= e.cost
 		delete(s.items, e.key)
 	}

@@ -152,9 +152,9 @@ func (w *Workspace) mayKeep() (bool, error) {
 	return false, fmt.Errorf("xtfwriter: %w: %s: %s", ErrOtherJob, dir, w.cfg.differs([]byte(about)))
 }
 
-// shared returns ErrOtherJob if Config.WorkDir names the folder of another job, unless Config.Force is set. That job may be running and
-// have no list yet.
-func (w *Workspace) shared() error {
+// checkFolder returns ErrOtherJob if Config.WorkDir names the folder of another job, unless Config.Force is set. That job may be running
+// and have no list yet.
+func (w *Workspace) checkFolder() error {
 	if !w.named || w.cfg.Force {
 		return nil
 	}

@@ -58,7 +58,7 @@ func readLock(path string) (l Lock, ok bool, err error) {
 // ran on this host and does not exist any more; else it returns ErrLocked. The new epoch is above the old lock's and above floor.
 func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
 	tmp := fmt.Sprintf("%s.%d%s", path, l.PID, newEnd)
-	err := holding(path, func() error {
+	err := whileLocked(path, func() error {
 		old, err := lockedBy(path, l, takeover)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
 		return l, err
 	}
 	l.Epoch = floor + 1
-	if err = appear(tmp, path, l.bytes()); errors.Is(err, fs.ErrExist) {
+	if err = createWhole(tmp, path, l.bytes()); errors.Is(err, fs.ErrExist) {
 		return l, fmt.Errorf("%w: lock file %s", ErrLocked, path)
 	}
 	return l, OutputError("lock file "+path, err)
@@ -85,9 +85,9 @@ func (l Lock) bytes() []byte {
 	return append(b, '\n')
 }
 
-// holding calls act while no other process can take over or free the lock at path. So act can look at the lock and change it in one step. A
-// file system without flock does not keep others out; act is called all the same. The error is fs.ErrNotExist if there is no lock.
-func holding(path string, act func() error) error {
+// whileLocked calls act while no other process can take over or free the lock at path. So act can look at the lock and change it in one
+// step. A file system without flock does not keep others out; act is called all the same. The error is fs.ErrNotExist if there is no lock.
+func whileLocked(path string, act func() error) error {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|nonBlocking, 0) // NFS gives no exclusive lock on a file that is opened for reading only
 		if err != nil {
@@ -109,9 +109,9 @@ func holding(path string, act func() error) error {
 	}
 }
 
-// appear makes a file with content b. It fails if the file exists. It writes b to tmp and links that to path, so that the file is never
-// seen in part. On a file system without links it writes to path, and removes the file if that fails.
-func appear(tmp, path string, b []byte) error {
+// createWhole makes a file with content b. It fails if the file exists. It writes b to tmp and links that to path, so that the file is
+// never seen in part. On a file system without links it writes to path, and removes the file if that fails.
+func createWhole(tmp, path string, b []byte) error {
 	err := writeFile(tmp, os.O_TRUNC, b)
 	if err == nil {
 		if err = os.Link(tmp, path); err != nil && !errors.Is(err, fs.ErrExist) {

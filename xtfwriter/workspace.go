@@ -79,7 +79,7 @@ func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 		return nil, err
 	}
 	if err = json.Unmarshal(b, &found); err == nil {
-		err = c.Agree(w.seen(found.Lock.Host))
+		err = c.Agree(w.checkVisible(found.Lock.Host))
 	}
 	if err == nil {
 		w.lock = found.Lock
@@ -96,9 +96,9 @@ func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 	return w, nil
 }
 
-// seen returns ErrUnwritable if this rank does not see the lock that rank 0 has written, for instance on another node. Without this check
-// the run would fail only at its end.
-func (w *Workspace) seen(host string) error {
+// checkVisible returns ErrUnwritable if this rank does not see the lock that rank 0 has written, for instance on another node. Without this
+// check the run would fail only at its end.
+func (w *Workspace) checkVisible(host string) error {
 	path := LockPath(w.cfg.Output)
 	for wait := time.Millisecond; ; wait *= 2 { // a network file system may show a new file after some time
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -141,7 +141,7 @@ func (w *Workspace) claim() (found claimed, err error) {
 		return found, fmt.Errorf("xtfwriter: %w", err)
 	}
 	keep := false
-	if err := w.shared(); err != nil {
+	if err := w.checkFolder(); err != nil {
 		return found, err
 	}
 	if len(old.Lists) > 0 && !done {
@@ -307,7 +307,7 @@ func (w *Workspace) release(keep bool) error {
 		return nil
 	}
 	var err error
-	_ = holding(LockPath(w.cfg.Output), func() error { // a lock that is missing or cannot be read is not this run's
+	_ = whileLocked(LockPath(w.cfg.Output), func() error { // a lock that is missing or cannot be read is not this run's
 		if w.CheckEpoch() == nil {
 			if !keep {
 				err = removeFolder(w.cfg.WorkDir)
