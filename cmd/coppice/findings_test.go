@@ -1937,6 +1937,19 @@ func TestOutsideOfThreads(t *testing.T) {
 	}
 }
 
+// TestHalf: two of four processes compute for 800 of 1000, the others for 400. Whom the finding names is one of two, and it says so.
+func TestHalf(t *testing.T) {
+	t.Parallel()
+	text := "-- program --\nprocesses 4\nresolution 1000\n-- events --\n"
+	for p, work := range [...]int{400, 400, 800, 790} {
+		text += fmt.Sprintf("%[1]d 0 ENTER solve\n%[1]d %[2]d LEAVE solve\n", p, work) + meeting(p, work, 801)
+	}
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, text))
+	if len(doc.Findings) == 0 || doc.Findings[0].Kind != "imbalance" || !strings.Contains(doc.Findings[0].Text, "rank 2 computes 0.800 s and 1 other nearly as much, the mean is ") {
+		t.Errorf("%+v", doc.Findings)
+	}
+}
+
 // TestWorkOfFirstThread: in a parallel region of both processes thread 0 of process 1 works for 400 and its other threads wait, and all of process 0
 // work for 100. Process 1 waits for none of its threads.
 func TestWorkOfFirstThread(t *testing.T) {

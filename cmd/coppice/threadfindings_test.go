@@ -286,7 +286,8 @@ func TestThreadFindings(t *testing.T) {
 		},
 		{
 			"in turn", takingTurns, "thread_imbalance", 200, 0, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60",
-			[]string{"all threads wait nearly as long, most of it in !$omp implicit barrier @solver.c:60, none less than 0.200 s"}, nil,
+			[]string{"all threads wait nearly as long, most of it in !$omp implicit barrier @solver.c:60, none less than 0.200 s"},
+			nil,
 		},
 		{
 			"mutex", mutex, "lock_wait", 350, 1, 1, "work > void std::mutex::lock() > pthread_mutex_lock",

@@ -935,7 +935,14 @@ func (f *finder) imbalance() error {
 	if left < ticks {
 		ticks, basis = left, fmt.Sprintf("runtime, less the mean computing time and the file input and output of rank %d", f.each.rank[sumIO])
 	}
-	note := fmt.Sprintf("rank %d computes %s %s, the mean is %s, rank %d has least with %s", cpu.MaxP, f.u.Ticks(cpu.Max), f.u.Name(), f.u.Real(cpu.Mean), cpu.MinP, f.u.Ticks(cpu.Min))
+	alike, also := 0, "" // others with as much work
+	for rank := range f.times {
+		if uint32(rank) != cpu.MaxP && f.mostWork(uint32(rank), over) {
+			alike++
+			also = fmt.Sprintf(" and %s nearly as much", numbers.Plural(alike, "other"))
+		}
+	}
+	note := fmt.Sprintf("rank %d computes %s %s%s, the mean is %s, rank %d has least with %s", cpu.MaxP, f.u.Ticks(cpu.Max), f.u.Name(), also, f.u.Real(cpu.Mean), cpu.MinP, f.u.Ticks(cpu.Min))
 	if f.matters(before) {
 		basis += ", and what it computes before MPI_Init"
 		note += fmt.Sprintf("; %s of what rank %d computes is before MPI_Init and not counted here", f.u.Ticks(before), cpu.MaxP)
