@@ -4,7 +4,7 @@ package xtf
 // cache, unlike a Cursor. visit must not change the row.
 func (a *Array) Each(n1, n2 uint64, visit func(n uint64, row []byte) bool) error {
 	n2 = min(n2, a.desc.rows)
-	var cost tally
+	var cost Stats
 	defer func() { a.count(cost) }()
 	z, r := uint64(a.typ.PageRows), a.typ.RowBytes
 	for n := n1; n < n2; {
@@ -38,7 +38,7 @@ func (x Sums) Along(t1, t2 uint64, most int) (*SumSeries, error) {
 	if t1 >= t2 || a.desc.rows == 0 || s.K == 0 {
 		return s, nil
 	}
-	var cost tally
+	var cost Stats
 	defer func() { a.count(cost) }()
 	first, err := a.leaf(t1, false, &cost)
 	if err != nil {
@@ -62,7 +62,7 @@ func (x Sums) Along(t1, t2 uint64, most int) (*SumSeries, error) {
 
 // addInstant adds the sums at the first key of data page j, or at the end of the
 // array.
-func (x Sums) addInstant(s *SumSeries, j uint64, cost *tally) error {
+func (x Sums) addInstant(s *SumSeries, j uint64, cost *Stats) error {
 	a := x.a
 	at := max(a.desc.maxEnd, a.desc.last)
 	switch fanout := uint64(a.typ.Fanout); {

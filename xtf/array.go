@@ -234,34 +234,29 @@ func (a *Array) bound(key uint64, upper bool) (uint64, around, error) {
 	if key > d.last || (upper && key == d.last) {
 		return d.rows, around{before: d.last}, nil
 	}
-	var t tally
+	var t Stats
 	n, at, err := a.descend(key, upper, &t)
 	a.count(t)
 	return n, at, err
 }
 
-// tally is the cost of one call.
-type tally struct{ reads, hits, compares uint64 }
-
-func (a *pages) count(t tally) { a.f.count(t, a.cost) }
+func (a *pages) count(t Stats) { a.f.count(t, a.cost) }
 
 // count adds the cost of a call to the file's counters and to st, unless it is
 // nil. Reads from the file are counted where they happen.
-func (f *File) count(t tally, st *Stats) {
-	if t.hits > 0 {
-		f.hits.Add(t.hits)
+func (f *File) count(t Stats, st *Stats) {
+	if t.Hits > 0 {
+		f.hits.Add(t.Hits)
 	}
-	if t.compares > 0 {
-		f.compares.Add(t.compares)
+	if t.Comparisons > 0 {
+		f.compares.Add(t.Comparisons)
 	}
 	if st != nil {
-		st.PageReads += t.reads
-		st.Hits += t.hits
-		st.Comparisons += t.compares
+		st.Add(t)
 	}
 }
 
-func (a *Array) descend(key uint64, upper bool, t *tally) (uint64, around, error) {
+func (a *Array) descend(key uint64, upper bool, t *Stats) (uint64, around, error) {
 	l, err := a.leaf(key, upper, t)
 	if err != nil {
 		return 0, around{}, err
@@ -295,7 +290,7 @@ type leaf struct {
 // leaf descends to the last data page whose first key is below the bound, the
 // first page if none is, without reading it. sep is the first key of the page
 // after, Never if there is none.
-func (a *pages) leaf(key uint64, upper bool, t *tally) (l leaf, err error) {
+func (a *pages) leaf(key uint64, upper bool, t *Stats) (l leaf, err error) {
 	l.sep = Never
 	crc, top := uint32(0), len(a.desc.levels)-1
 	if top > 1 && resident(a.slot(top, 0)) == nil {
@@ -328,7 +323,7 @@ func (l *leaf) first(a *Array) uint64 {
 
 // lastBelow returns the last of n children whose first key is below the bound;
 // child 0 is known to be.
-func lastBelow(t0 []byte, n int, key uint64, upper bool, t *tally) int {
+func lastBelow(t0 []byte, n int, key uint64, upper bool, t *Stats) int {
 	lo, hi := 0, n // t0[lo] is below, t0[hi] is not
 	limit := key
 	if upper && key != math.MaxUint64 {
@@ -337,7 +332,7 @@ func lastBelow(t0 []byte, n int, key uint64, upper bool, t *tally) int {
 	all := upper && key == math.MaxUint64
 	for hi-lo > 1 {
 		mid := int(uint(lo+hi) >> 1)
-		t.compares++
+		t.Comparisons++
 		if all || le.Uint64(t0[8*mid:]) < limit {
 			lo = mid
 		} else {
@@ -349,7 +344,7 @@ func lastBelow(t0 []byte, n int, key uint64, upper bool, t *tally) int {
 
 // slotOf returns the first slot of a data page whose key is not below the bound;
 // slot 0 is known to be.
-func (a *pages) slotOf(pg *page, n int, key uint64, upper bool, t *tally) int {
+func (a *pages) slotOf(pg *page, n int, key uint64, upper bool, t *Stats) int {
 	lo, hi := 0, n
 	if upper {
 		if key == math.MaxUint64 {
@@ -361,7 +356,7 @@ func (a *pages) slotOf(pg *page, n int, key uint64, upper bool, t *tally) int {
 		k := &pg.keys
 		for hi-lo > 1 {
 			mid := int(uint(lo+hi) >> 1)
-			t.compares++
+			t.Comparisons++
 			if k.at(mid) < key {
 				lo = mid
 			} else {
@@ -372,7 +367,7 @@ func (a *pages) slotOf(pg *page, n int, key uint64, upper bool, t *tally) int {
 	}
 	for hi-lo > 1 {
 		mid := int(uint(lo+hi) >> 1)
-		t.compares++
+		t.Comparisons++
 		if pg.key(a.typ, mid) < key {
 			lo = mid
 		} else {
@@ -390,8 +385,7 @@ func (p *page) key(of *Type, slot int) uint64 {
 	if p.codec == CodecPacked {
 		return p.keys.at(slot)
 	}
-	c := of.Columns[0]
-	return loadValue(p.plain()[slot*of.RowBytes+c.Offset:], c.Width)
+	return of.Columns[0].Value(p.plain()[slot*of.RowBytes:])
 }
 
 // plain returns the rows of a page that is decoded already.

@@ -229,12 +229,12 @@ func (b *ArrayBuilder) seal() {
 	b.n += uint64(pg.count)
 	ref := pageRef{}
 	if b.typ.Role != RoleNone {
-		c := b.typ.Columns[0]
-		ref.t0 = loadValue(pg.rows[c.Offset:], c.Width)
+		c := &b.typ.Columns[0]
+		ref.t0 = c.Value(pg.rows)
 		if len(b.sum.pages) > 0 && ref.t0 < b.lastT {
 			b.orderError(b.n - uint64(pg.count))
 		}
-		b.lastT = loadValue(pg.rows[(pg.count-1)*b.typ.RowBytes+c.Offset:], c.Width)
+		b.lastT = c.Value(pg.rows[(pg.count-1)*b.typ.RowBytes:])
 	}
 	b.sum.pages = append(b.sum.pages, ref)
 	b.used = 0
@@ -365,25 +365,4 @@ func unsorted(keys []uint64) int {
 		}
 	}
 	return -1
-}
-
-// loadValue reads an unsigned number of 1, 2, 4 or 8 bytes.
-func loadValue(b []byte, width int) uint64 {
-	switch width {
-	case 8:
-		return le.Uint64(b)
-	case 4:
-		return uint64(le.Uint32(b))
-	case 2:
-		return uint64(le.Uint16(b))
-	}
-	return uint64(b[0])
-}
-
-func maxColumn(rows []byte, r int, c Column) uint64 {
-	var m uint64
-	for o := c.Offset; o < len(rows); o += r {
-		m = max(m, loadValue(rows[o:], c.Width))
-	}
-	return m
 }

@@ -100,7 +100,7 @@ func TestSlotOfAnotherPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cost tally
+	var cost Stats
 	up, err := a.index(1, 0, 0, true, &cost)
 	if err != nil {
 		t.Fatal(err)

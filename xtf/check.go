@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
 // Problem is a finding of Check.
@@ -292,7 +293,10 @@ func (k *arrayCheck) page(pg *page, off int64, rows []byte, st *dataState) error
 	}
 	k.kids[ord] = child{t0, uint64(off - a.base), uint32(size), pg.crc}
 	if a.typ.End >= 0 {
-		k.ends[ord] = maxColumn(rows, a.typ.RowBytes, a.typ.Columns[a.typ.End])
+		end := &a.typ.Columns[a.typ.End]
+		for row := range slices.Chunk(rows, a.typ.RowBytes) {
+			k.ends[ord] = max(k.ends[ord], end.Value(row))
+		}
 	}
 	if err := k.parents(rows, pg.firstN); err != nil {
 		k.bad("page", ord, err)

@@ -269,7 +269,7 @@ func (s *fileSource) page(ord uint64) (*page, int64, error) {
 // stored reads data page ord as it is stored, checks its checksum, and returns it with its offset and its index entry.
 func (s *fileSource) stored(ord uint64) (pg *page, off int64, from child, indexed bool, err error) {
 	a := s.a
-	var t tally
+	var t Stats
 	if from, indexed, err = s.entry(ord, &t); err != nil {
 		return nil, 0, from, indexed, err
 	}
@@ -284,7 +284,7 @@ func (s *fileSource) stored(ord uint64) (pg *page, off int64, from child, indexe
 	if err := s.fill(off, size); err != nil {
 		return nil, 0, from, indexed, err
 	}
-	t.reads++
+	t.PageReads++
 	a.count(t)
 	if pg, err = a.openData(s.buf[off-s.off:][:size], ord); err == nil {
 		s.next, s.link = ord+1, pg.next
@@ -295,7 +295,7 @@ func (s *fileSource) stored(ord uint64) (pg *page, off int64, from child, indexe
 // entry is what the index says of data page ord. Where that is damaged, the link
 // of the page before leads to it, and its own header says how long it is: no row is
 // lost to who reads from the start.
-func (s *fileSource) entry(ord uint64, t *tally) (c child, indexed bool, err error) {
+func (s *fileSource) entry(ord uint64, t *Stats) (c child, indexed bool, err error) {
 	a := s.a
 	if len(a.desc.levels) == 1 {
 		return c, false, nil
@@ -487,7 +487,7 @@ func (a *pages) row(n uint64) (*page, int, error) {
 	}
 	z := uint64(a.typ.PageRows)
 	ord := n / z
-	var t tally
+	var t Stats
 	pg, err := a.data(ord, &t)
 	a.count(t)
 	return pg, int(n - ord*z), err

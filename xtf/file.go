@@ -25,6 +25,13 @@ type Stats struct {
 	Comparisons uint64 `json:"comparisons"`
 }
 
+// Add adds a cost.
+func (s *Stats) Add(t Stats) {
+	s.PageReads += t.PageReads
+	s.Hits += t.Hits
+	s.Comparisons += t.Comparisons
+}
+
 // File is an open XTF file, safe for concurrent use.
 type File struct {
 	r      io.ReaderAt

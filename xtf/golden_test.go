@@ -46,7 +46,7 @@ func dumpArray(b *bytes.Buffer, f *File, p Proc, id TypeID) error {
 	for c.Next() {
 		fmt.Fprintf(b, "    %d:", c.N())
 		for _, col := range a.typ.Columns {
-			fmt.Fprintf(b, " %d", int64(loadValue(c.Row()[col.Offset:], col.Width)))
+			fmt.Fprintf(b, " %d", int64(col.Value(c.Row())))
 		}
 		fmt.Fprintln(b)
 	}

@@ -43,10 +43,10 @@ func (a *pages) slot(lv int, ord uint64) *atomic.Pointer[page] {
 
 // index loads index page ord of a level. crc is the checksum its parent holds,
 // ignored with root (no parent was visited).
-func (a *pages) index(lv int, ord uint64, crc uint32, root bool, t *tally) (*page, error) {
+func (a *pages) index(lv int, ord uint64, crc uint32, root bool, t *Stats) (*page, error) {
 	slot := a.slot(lv, ord)
 	if pg := resident(slot); pg != nil && (root || pg.crc == crc) {
-		t.hits++
+		t.Hits++
 		return pg, nil
 	}
 	pg, err := a.indexAt(lv, ord, crc, root, slot, t)
@@ -57,12 +57,12 @@ func (a *pages) index(lv int, ord uint64, crc uint32, root bool, t *tally) (*pag
 }
 
 // indexAt is index for a page that is not in its slot; damage is not remembered.
-func (a *pages) indexAt(lv int, ord uint64, crc uint32, root bool, slot *atomic.Pointer[page], t *tally) (*page, error) {
+func (a *pages) indexAt(lv int, ord uint64, crc uint32, root bool, slot *atomic.Pointer[page], t *Stats) (*page, error) {
 	off := a.pageOffset(lv, ord)
 	at := place{header: a.identity(pageIndex, lv, ord), vouched: !root, slot: slot}
 	at.crc = crc
 	pg, hit, err := a.f.cache.get(off, at, func() (*page, error) { return a.loadIndex(lv, ord) })
-	t.add(hit)
+	t.page(hit)
 	if err == nil && !pg.fits(&at) {
 		err = corrupt("page differs from what its parent says")
 	}
@@ -74,11 +74,12 @@ func (a *pages) identity(kind uint8, lv int, ord uint64) header {
 	return header{kind: kind, level: uint8(lv), typ: a.desc.typ, proc: a.proc, ordinal: ord}
 }
 
-func (t *tally) add(hit bool) {
+// page counts a page, found in the cache or read.
+func (t *Stats) page(hit bool) {
 	if hit {
-		t.hits++
+		t.Hits++
 	} else {
-		t.reads++
+		t.PageReads++
 	}
 }
 
@@ -139,7 +140,7 @@ func (a *pages) place(ord uint64, from child) (off, size int64, err error) {
 }
 
 // dataAt loads data page ord, which its index entry describes; slot is its place.
-func (a *pages) dataAt(ord uint64, from child, slot *atomic.Pointer[page], t *tally) (*page, error) {
+func (a *pages) dataAt(ord uint64, from child, slot *atomic.Pointer[page], t *Stats) (*page, error) {
 	off, size, err := a.place(ord, from)
 	if err != nil {
 		return nil, a.where(err, "page", ord)
@@ -161,7 +162,7 @@ func (a *pages) dataAt(ord uint64, from child, slot *atomic.Pointer[page], t *ta
 		}
 		return pg, err
 	})
-	t.add(hit)
+	t.page(hit)
 	if err == nil && !pg.fits(&at) {
 		err = corrupt("page differs from what its parent says")
 	}
@@ -172,10 +173,10 @@ func (a *pages) dataAt(ord uint64, from child, slot *atomic.Pointer[page], t *ta
 }
 
 // below loads the data page that entry i of a level 1 page describes.
-func (a *pages) below(pg *page, i int, ord uint64, t *tally) (*page, error) {
+func (a *pages) below(pg *page, i int, ord uint64, t *Stats) (*page, error) {
 	slot := &pg.kids[i]
 	if kid := resident(slot); kid != nil {
-		t.hits++
+		t.Hits++
 		return kid, nil
 	}
 	return a.dataAt(ord, indexChild(pg.bytes, int(pg.count), i), slot, t)
@@ -183,7 +184,7 @@ func (a *pages) below(pg *page, i int, ord uint64, t *tally) (*page, error) {
 
 // data loads data page ord: through its level 1 entry, or at once where the
 // stride is fixed.
-func (a *pages) data(ord uint64, t *tally) (*page, error) {
+func (a *pages) data(ord uint64, t *Stats) (*page, error) {
 	if len(a.desc.levels) == 1 {
 		return a.only(t)
 	}
@@ -202,10 +203,10 @@ func (a *pages) data(ord uint64, t *tally) (*page, error) {
 }
 
 // only loads the page of an array that has no other.
-func (a *pages) only(t *tally) (*page, error) {
+func (a *pages) only(t *Stats) (*page, error) {
 	slot := a.slot(0, 0)
 	if pg := resident(slot); pg != nil {
-		t.hits++
+		t.Hits++
 		return pg, nil
 	}
 	return a.dataAt(0, child{}, slot, t)

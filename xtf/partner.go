@@ -84,7 +84,7 @@ func (f *File) Locations(process uint32, st *Stats) (p1, p2 Proc, err error) {
 			if err != nil {
 				return 0, err
 			}
-			if f.compared(1, st); uint64(d.Process) < limit {
+			if f.count(Stats{Comparisons: 1}, st); uint64(d.Process) < limit {
 				lo = mid + 1
 			} else {
 				hi = mid
@@ -96,14 +96,6 @@ func (f *File) Locations(process uint32, st *Stats) (p1, p2 Proc, err error) {
 		p2, err = first(uint64(process) + 1)
 	}
 	return p1, p2, err
-}
-
-// compared counts key comparisons made outside of arrays.
-func (f *File) compared(n uint64, st *Stats) {
-	f.compares.Add(n)
-	if st != nil {
-		st.Comparisons += n
-	}
 }
 
 // onlyChannel finds a channel in the one location of a process that has it.
@@ -144,7 +136,7 @@ func (f *File) Channel(p Proc, want *Channel, st *Stats) (c Channel, ok bool, er
 			return c, false, err
 		}
 		c.Load(row)
-		f.compared(1, st)
+		f.count(Stats{Comparisons: 1}, st)
 		switch order := cmp.Or(cmp.Compare(c.Tag, want.Tag), cmp.Compare(c.Direction, want.Direction)); {
 		case order == 0:
 			return c, true, nil
@@ -218,7 +210,7 @@ func (f *File) member(p Proc, c *Channel, ordinal uint64, row []byte, st *Stats)
 		if err != nil {
 			return 0, row, false, err
 		}
-		f.compared(1, st)
+		f.count(Stats{Comparisons: 1}, st)
 		switch at := U64(row, CollOrdinal); {
 		case at == ordinal:
 			return n, row, true, nil

@@ -314,8 +314,8 @@ func (f *File) regionOf(p Proc, st *Stats) (*region, error) {
 	if err != nil {
 		return nil, f.errorf(p, "xtf: proc %d region head at %d: %w", p, d.HeadOff, err)
 	}
-	var t tally
-	t.add(hit)
+	var t Stats
+	t.page(hit)
 	f.count(t, st)
 	return pg.region, nil
 }

@@ -54,7 +54,7 @@ func TestRowForms(t *testing.T) {
 			continue
 		}
 		for i, c := range typ.Columns {
-			if fields[i] != loadValue(row[c.Offset:], c.Width) {
+			if fields[i] != c.Value(row) {
 				t.Errorf("%s: field %d is not column %s", typ.Name, i, c.Name)
 			}
 		}

@@ -145,8 +145,7 @@ func (s *sumBuilder) evaluate(row []byte) uint32 {
 // matches returns whether a row passes the filter of the sum.
 func (m *Sum) matches(t *Type, row []byte) bool {
 	for _, f := range m.Filter {
-		c := t.Columns[f.Column]
-		if loadValue(row[c.Offset:], c.Width)&f.Mask != f.Value {
+		if t.Columns[f.Column].Value(row)&f.Mask != f.Value {
 			return false
 		}
 	}
@@ -155,10 +154,7 @@ func (m *Sum) matches(t *Type, row []byte) bool {
 
 // value returns the full value of a row that passes the filter.
 func (m *Sum) value(t *Type, row []byte) uint64 {
-	load := func(i int) uint64 {
-		c := t.Columns[i]
-		return loadValue(row[c.Offset:], c.Width)
-	}
+	load := func(i int) uint64 { return t.Columns[i].Value(row) }
 	switch {
 	case m.Rule == RuleSpan:
 		at, end := load(0), load(t.End)
@@ -208,9 +204,9 @@ func (s *sumBuilder) page(ord uint64, rows []byte, pages []pageRef) {
 		}
 		for m := p.other; m != 0; m &= m - 1 { // their column minus another, the End is known
 			k := bits.TrailingZeros32(m)
-			v, less := loadValue(row[s.from[k].Offset:], s.from[k].Width), uint64(0)
+			v, less := s.from[k].Value(row), uint64(0)
 			if c := &s.less[k]; c.Width > 0 {
-				less = loadValue(row[c.Offset:], c.Width)
+				less = c.Value(row)
 			}
 			s.acc[k] += v - min(v, less)
 		}
@@ -341,7 +337,7 @@ func (a *Array) reaching(n2, t1 uint64, visit func(n uint64, row []byte) bool) e
 	}
 	w := walk{a: a, n2: n2, t1: t1, visit: visit}
 	_, err := w.level(len(a.desc.levels)-1, 0)
-	a.count(w.tally)
+	a.count(w.cost)
 	return err
 }
 
@@ -349,7 +345,7 @@ type walk struct {
 	a      *Array
 	n2, t1 uint64
 	visit  func(n uint64, row []byte) bool
-	tally  tally
+	cost   Stats
 }
 
 // level visits the rows below page ord of a level. more is false if visit returned false or n2 is reached.
@@ -357,7 +353,7 @@ func (w *walk) level(lv int, ord uint64) (more bool, err error) {
 	if lv == 0 {
 		return w.rows(ord)
 	}
-	pg, err := w.a.auxPage(lv, ord, &w.tally)
+	pg, err := w.a.auxPage(lv, ord, &w.cost)
 	if err != nil {
 		return false, err
 	}
@@ -379,7 +375,7 @@ func (w *walk) level(lv int, ord uint64) (more bool, err error) {
 
 func (w *walk) rows(ord uint64) (bool, error) {
 	a := w.a
-	rows, err := a.pageData(ord, &w.tally)
+	rows, err := a.pageData(ord, &w.cost)
 	if err != nil {
 		return false, err
 	}
@@ -393,7 +389,7 @@ func (w *walk) rows(ord uint64) (bool, error) {
 	return n < w.n2, nil
 }
 
-func (a *pages) pageData(ord uint64, t *tally) ([]byte, error) {
+func (a *pages) pageData(ord uint64, t *Stats) ([]byte, error) {
 	pg, err := a.data(ord, t)
 	if err != nil {
 		return nil, err
@@ -406,10 +402,10 @@ func (a *pages) pageData(ord uint64, t *tally) ([]byte, error) {
 }
 
 // auxPage loads an aux page through the cache.
-func (a *pages) auxPage(lv int, ord uint64, t *tally) (*page, error) {
+func (a *pages) auxPage(lv int, ord uint64, t *Stats) (*page, error) {
 	at := place{header: a.identity(pageAux, lv, ord)}
 	pg, hit, err := a.f.cache.get(a.auxOffset(lv, ord), at, func() (*page, error) { return a.loadAux(lv, ord) })
-	t.add(hit)
+	t.page(hit)
 	if err == nil && !pg.fits(&at) {
 		err = corrupt("page of another place")
 	}
@@ -432,7 +428,7 @@ func (a *Array) HasSums() bool { return len(a.desc.totals) > 0 }
 func (x Sums) Totals() []uint64 { return append([]uint64(nil), x.a.desc.totals...) }
 
 // prefix returns PS[j], for j up to the number of pages.
-func (a *pages) prefix(j uint64, t *tally) ([]uint64, error) {
+func (a *pages) prefix(j uint64, t *Stats) ([]uint64, error) {
 	ps := make([]uint64, len(a.desc.totals))
 	pages := uint64(a.desc.levels[0].pages)
 	switch {
@@ -494,7 +490,7 @@ func (x Sums) upTo(n, t uint64) ([]uint64, error) {
 	if n == 0 {
 		return make([]uint64, len(a.desc.totals)), nil
 	}
-	var cost tally
+	var cost Stats
 	defer func() { a.count(cost) }()
 	z := uint64(a.typ.PageRows)
 	j := (n - 1) / z
@@ -578,7 +574,7 @@ func (e *edge) bound(to *edge, lower, upper []uint64) {
 // around returns the prefix sums on both sides of t: of the page with the row before lo(t), and of the page with the row before hi(t).
 func (x Sums) around(t uint64) (*edge, error) {
 	a := x.a
-	var cost tally
+	var cost Stats
 	defer func() { a.count(cost) }()
 	e := &edge{t0: a.desc.first, t1: a.desc.first}
 	lo, hi := leaf{}, leaf{}

@@ -12,7 +12,7 @@ import (
 func bruteSum(typ *Type, rows []byte, t uint64) []uint64 {
 	f := make([]uint64, len(typ.Sums))
 	load := func(row []byte, c int) uint64 {
-		return loadValue(row[typ.Columns[c].Offset:], typ.Columns[c].Width)
+		return typ.Columns[c].Value(row)
 	}
 	for o := 0; o < len(rows); o += typ.RowBytes {
 		row := rows[o : o+typ.RowBytes]

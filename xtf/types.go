@@ -68,6 +68,20 @@ type Column struct {
 	Transform Transform
 }
 
+// Value returns the number that the column has in a row.
+func (c *Column) Value(row []byte) uint64 {
+	b := row[c.Offset:]
+	switch c.Width {
+	case 8:
+		return le.Uint64(b)
+	case 4:
+		return uint64(le.Uint32(b))
+	case 2:
+		return uint64(le.Uint16(b))
+	}
+	return uint64(b[0])
+}
+
 // Term is one condition of a filter: column & Mask == Value.
 type Term struct {
 	Column int

@@ -384,9 +384,7 @@ func (q *asked) stats(a *answer) error {
 func (a *answer) part(cost *xtf.Stats, of string, run func(*xtf.Stats) error) error {
 	var st xtf.Stats
 	err := run(&st)
-	cost.PageReads += st.PageReads
-	cost.Hits += st.Hits
-	cost.Comparisons += st.Comparisons
+	cost.Add(st)
 	a.Costs = append(a.Costs, costPart{of, st})
 	return err
 }
@@ -576,17 +574,9 @@ type foundRow struct {
 func makeRow(t *xtf.Type, n uint64, row []byte) foundRow {
 	r := foundRow{n: n, typ: t}
 	for i := range t.Columns {
-		r.columns = append(r.columns, load(row, &t.Columns[i]))
+		r.columns = append(r.columns, t.Columns[i].Value(row))
 	}
 	return r
-}
-
-// load reads a little-endian column.
-func load(row []byte, c *xtf.Column) (v uint64) {
-	for i := c.Width - 1; i >= 0; i-- {
-		v = v<<8 | uint64(row[c.Offset+i])
-	}
-	return v
 }
 
 // MarshalJSON writes the row as an object: where it is, if that is not told once
