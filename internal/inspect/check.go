@@ -81,6 +81,12 @@ type problem struct {
 	Count uint64  `json:"count"`
 }
 
+// at sets the location of a problem.
+func (p *problem) at(d *trace.Definitions, loc trace.P) {
+	process, thread := d.Process(loc)
+	p.Location, p.Process, p.Thread = new(d.Location(loc).Ref), &process, &thread
+}
+
 func (p *problem) where() string {
 	if p.Location == nil {
 		return "whole run"
@@ -213,13 +219,10 @@ func pageProblem(f *xtf.File, run *results.Run, p xtf.Problem) problem {
 	if p.P == xtf.WholeRun {
 		return x
 	}
-	id := uint64(p.P)
+	x.Location = new(uint64(p.P))
 	if run != nil {
-		id = run.Defs.Location(trace.P(p.P)).Ref
-		process, thread := run.Defs.Process(trace.P(p.P))
-		x.Process, x.Thread = &process, &thread
+		x.at(run.Defs, trace.P(p.P))
 	}
-	x.Location = &id
 	return x
 }
 
@@ -317,8 +320,7 @@ func (c *checked) checkTrace(path string, parallel int) error {
 		for i := range s.found.Codes {
 			x := &s.found.Codes[i]
 			locations[x.Code]++
-			p := trace.P(p)
-			c.addCode(d, &p, x)
+			c.addCode(d, new(trace.P(p)), x)
 		}
 		sum.Merge(&s.found)
 		if s.events > 0 && (brief.First == nil || s.first < *brief.First) {
@@ -355,12 +357,9 @@ func (c *checked) addCode(d *trace.Definitions, p *trace.P, x *trace.CodeDiagnos
 			y.Text += ": " + f.Detail
 		}
 		if p != nil {
-			id := d.Location(*p).Ref
-			process, thread := d.Process(*p)
-			y.Location, y.Process, y.Thread = &id, &process, &thread
-			event, at := f.Event, uint64(f.Time)
-			if at != 0 || event != 0 {
-				y.Event, y.Time = &event, &at
+			y.at(d, *p)
+			if f.Time != 0 || f.Event != 0 {
+				y.Event, y.Time = new(f.Event), new(uint64(f.Time))
 			}
 		}
 		c.Problems = append(c.Problems, y)
@@ -392,18 +391,18 @@ func (s *scan) run(src trace.Source, p trace.P, pass func(bytes uint64)) error {
 		return err
 	}
 	for _, region := range s.stack {
-		s.add(trace.DiagOpenCall, s.events, fmt.Sprintf("region %d", region))
+		s.add(trace.DiagOpenCall, "region %d", region)
 	}
 	if want := s.defs.Location(p).Events; want != s.events && want != trace.Undefined64 {
-		s.add(trace.DiagEventCount, s.events, fmt.Sprintf("%d events, the definitions announce %d", s.events, want))
+		s.add(trace.DiagEventCount, "%d events, the definitions announce %d", s.events, want)
 	}
 	s.stack = nil
 	pass(s.bytes - s.passed)
 	return nil
 }
 
-func (s *scan) add(code trace.Code, event uint64, detail string) {
-	s.found.Add(trace.Diagnostic{Code: code, Time: trace.Time(s.last), Event: event, Detail: detail})
+func (s *scan) add(code trace.Code, format string, args ...any) {
+	s.found.Add(trace.Diagnostic{Code: code, Time: trace.Time(s.last), Event: s.events, Detail: fmt.Sprintf(format, args...)})
 }
 
 func (s *scan) batch(b *trace.Batch) error {
@@ -414,15 +413,14 @@ func (s *scan) batch(b *trace.Batch) error {
 		case s.events == 0:
 			s.first = at
 		case at < s.last:
-			s.add(trace.DiagTimeBackwards, s.events, fmt.Sprintf("tick %d after %d", at, s.last))
+			s.add(trace.DiagTimeBackwards, "tick %d after %d", at, s.last)
 		}
 		s.last = max(s.last, at)
 		switch e.Kind {
 		case trace.Enter:
-			region := e.Ref
-			s.region(region)
+			s.region(e.Ref)
 			if !s.tasks {
-				s.stack = append(s.stack, region)
+				s.stack = append(s.stack, e.Ref)
 			}
 		case trace.Leave:
 			s.leave(e.Ref)
@@ -444,7 +442,7 @@ func (s *scan) batch(b *trace.Batch) error {
 
 func (s *scan) region(ref uint32) {
 	if s.defs.Region(ref) == nil {
-		s.add(trace.DiagBadReference, s.events, fmt.Sprintf("region %d", ref))
+		s.add(trace.DiagBadReference, "region %d", ref)
 	}
 }
 
@@ -455,64 +453,56 @@ func (s *scan) leave(region uint32) {
 	}
 	top := len(s.stack) - 1
 	if top < 0 || s.stack[top] != region {
-		s.add(trace.DiagStrayLeave, s.events, fmt.Sprintf("region %d", region))
+		s.add(trace.DiagStrayLeave, "region %d", region)
 		return
 	}
 	s.stack = s.stack[:top]
 }
 
-// definitions are the references of what records name, by their kind; of kinds that have another list nothing.
-type definitions [math.MaxUint8 + 1]map[uint32]bool
-
-var definitionNames = map[trace.RefKind]string{
-	trace.RefMetric: "metric", trace.RefParameter: "parameter", trace.RefRmaWin: "window", trace.RefIoHandle: "file handle", trace.RefGroup: "group", trace.RefInterruptGenerator: "interrupt generator",
+// definitions has, by kind of reference, a name of the kind and a function that looks a definition up. Other kinds are not looked up.
+type definitions [math.MaxUint8 + 1]struct {
+	name string
+	has  func(ref uint32) bool
 }
 
 func definitionsOf(d *trace.Definitions) *definitions {
 	list := &definitions{}
-	for kind := range definitionNames {
-		list[kind] = map[uint32]bool{trace.Undefined: true}
+	look := func(kind trace.RefKind, name string, has func(uint32) bool) {
+		list[kind].name, list[kind].has = name, has
 	}
-	d.Each(func(_ trace.DefKind, r trace.Record) {
-		switch x := r.(type) {
-		case *trace.MetricClass:
-			list[trace.RefMetric][x.Ref] = true
-		case *trace.MetricInstance:
-			list[trace.RefMetric][x.Ref] = true
-		case *trace.Parameter:
-			list[trace.RefParameter][x.Ref] = true
-		case *trace.RmaWin:
-			list[trace.RefRmaWin][x.Ref] = true
-		case *trace.IoHandle:
-			list[trace.RefIoHandle][x.Ref] = true
-		case *trace.Group:
-			list[trace.RefGroup][x.Ref] = true
-		case *trace.InterruptGenerator:
-			list[trace.RefInterruptGenerator][x.Ref] = true
-		}
+	look(trace.RefRegion, "region", func(ref uint32) bool { return d.Region(ref) != nil })
+	look(trace.RefComm, "communicator", func(ref uint32) bool { return d.CommSize(ref) > 0 || d.IsSelf(ref) })
+	look(trace.RefCallingContext, "calling context", func(ref uint32) bool {
+		_, ok := d.ContextRegion(ref)
+		return ok
 	})
+	metrics := listed(d.MetricClasses, func(x *trace.MetricClass) uint32 { return x.Ref })
+	instances := listed(d.MetricInstances, func(x *trace.MetricInstance) uint32 { return x.Ref })
+	look(trace.RefMetric, "metric", func(ref uint32) bool { return metrics(ref) || instances(ref) })
+	look(trace.RefParameter, "parameter", listed(d.Parameters, func(x *trace.Parameter) uint32 { return x.Ref }))
+	look(trace.RefRmaWin, "window", listed(d.RmaWins, func(x *trace.RmaWin) uint32 { return x.Ref }))
+	look(trace.RefIoHandle, "file handle", listed(d.IoHandles, func(x *trace.IoHandle) uint32 { return x.Ref }))
+	look(trace.RefGroup, "group", listed(d.Groups, func(x *trace.Group) uint32 { return x.Ref }))
+	look(trace.RefInterruptGenerator, "interrupt generator", listed(d.InterruptGenerators, func(x *trace.InterruptGenerator) uint32 { return x.Ref }))
 	return list
+}
+
+// listed returns whether a reference is that of a definition in the list.
+func listed[T any](list []T, refOf func(*T) uint32) (has func(ref uint32) bool) {
+	refs := make(map[uint32]bool, len(list))
+	for i := range list {
+		refs[refOf(&list[i])] = true
+	}
+	return func(ref uint32) bool { return refs[ref] }
 }
 
 // references looks up the definitions that a record names.
 func (s *scan) references(b *trace.Batch, e *trace.Event) {
 	fields, _, _, _ := b.Layout(e)
-	for i, f := range e.Kind.Info().Fields {
-		if i >= len(fields) {
-			return
-		}
+	for i, f := range e.Kind.Info().Fields[:min(len(fields), len(e.Kind.Info().Fields))] {
 		ref := uint32(fields[i])
-		switch {
-		case f.Ref == trace.RefComm && ref != trace.Undefined && s.defs.CommSize(ref) == 0 && !s.defs.IsSelf(ref):
-			s.add(trace.DiagBadReference, s.events, fmt.Sprintf("communicator %d", ref))
-		case f.Ref == trace.RefCallingContext && ref != trace.Undefined:
-			if _, ok := s.defs.ContextRegion(ref); !ok {
-				s.add(trace.DiagBadReference, s.events, fmt.Sprintf("calling context %d", ref))
-			}
-		case f.Ref == trace.RefRegion && ref != trace.Undefined && s.defs.Region(ref) == nil:
-			s.add(trace.DiagBadReference, s.events, fmt.Sprintf("region %d", ref))
-		case s.known[f.Ref] != nil && !s.known[f.Ref][ref]:
-			s.add(trace.DiagBadReference, s.events, fmt.Sprintf("%s %d", definitionNames[f.Ref], ref))
+		if x := &s.known[f.Ref]; x.has != nil && ref != trace.Undefined && !x.has(ref) {
+			s.add(trace.DiagBadReference, "%s %d", x.name, ref)
 		}
 	}
 }
@@ -554,8 +544,7 @@ func (c *checked) salvage(path string, why error) bool {
 	for _, x := range res.Parts {
 		p := part{Offset: x.Offset, Arrays: []partArray{}}
 		if x.P != xtf.WholeRun {
-			ordinal := uint32(x.P)
-			p.Ordinal = &ordinal
+			p.Ordinal = new(uint32(x.P))
 		}
 		for _, a := range x.Arrays {
 			p.Arrays = append(p.Arrays, partArray{a.Name, a.Rows, a.Readable})
