@@ -79,14 +79,10 @@ var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 // needs returns the parameters that a hook uses, by name, and "saved" if it uses the requests from before the call.
 func (h hook) needs(p *prototype) map[string]bool {
 	m := make(map[string]bool)
-	words := word.FindAllString(strings.Join([]string{h.before, h.entered, h.after, h.failed, h.logged}, " "), -1)
-	for _, q := range p.params {
-		if slices.Contains(words, q.name) {
-			m[q.name] = true
+	for _, w := range word.FindAllString(strings.Join([]string{h.before, h.entered, h.after, h.failed, h.logged}, " "), -1) {
+		if w == "saved" || p.has(w) {
+			m[w] = true
 		}
-	}
-	if slices.Contains(words, "saved") {
-		m["saved"] = true
 	}
 	return m
 }
@@ -198,8 +194,8 @@ func (g *generator) form(p *prototype, h hook, from string, argument func(i int)
 	if slices.Contains(words, "from") {
 		g.line("\tconst int from = %s;", from)
 	}
-	if i := slices.IndexFunc(p.params, func(q param) bool { return q.name == "newcomm" }); slices.Contains(words, "newcomm_at") {
-		g.line("\tconst void *newcomm_at = %s;", argument(i))
+	if slices.Contains(words, "newcomm_at") {
+		g.line("\tconst void *newcomm_at = %s;", argument(p.number("newcomm")))
 	}
 	if slices.Contains(words, "filename_length") {
 		length := "-1" /* it ends with a zero byte */

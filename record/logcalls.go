@@ -87,8 +87,7 @@ func (p *prototype) communicator(name string) string {
 // understood reports whether outputOf knows all outputs of a function.
 func (p *prototype) understood() bool {
 	return !slices.ContainsFunc(p.params, func(q param) bool {
-		pointer := q.array || strings.HasSuffix(q.ctype, "*")
-		return pointer && !q.constant() && outputOf(q) == "" && q.name != "ranges" && q.ctype != "MPI_Request*"
+		return q.pointer() && !q.constant() && outputOf(q) == "" && q.name != "ranges" && q.ctype != "MPI_Request*"
 	})
 }
 

@@ -47,16 +47,6 @@ var arrayLengths = map[string]string{
 	"destweights": "maxoutdegree", "ranks2": "n",
 }
 
-// number returns the index of the parameter with this name, -1 if there is none.
-func (p *prototype) number(name string) int {
-	for i := range p.params {
-		if p.params[i].name == name {
-			return i
-		}
-	}
-	return -1
-}
-
 // logHook returns the statements that log a call; rc is what it returned. Of a call that failed only rc is logged.
 func logHook(p *prototype, id int) string {
 	l := logOf(p)

@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -55,12 +56,8 @@ func parsePrototypes(header string) ([]prototype, error) {
 			return nil, fmt.Errorf("%w: MPI_%s is missing", errHeader, must)
 		}
 	}
-	list := make([]prototype, 0, len(found))
-	for _, p := range found {
-		list = append(list, p)
-	}
-	slices.SortFunc(list, func(a, b prototype) int { return strings.Compare(a.symbol(), b.symbol()) })
-	return list, nil
+	byName := func(a, b prototype) int { return strings.Compare(a.symbol(), b.symbol()) }
+	return slices.SortedFunc(maps.Values(found), byName), nil
 }
 
 // symbol returns the name of p in C.
@@ -99,10 +96,12 @@ func parseParam(text string) param {
 	return p
 }
 
-// has reports whether p has a parameter of that name.
-func (p *prototype) has(name string) bool {
-	return slices.ContainsFunc(p.params, func(q param) bool { return q.name == name })
+// number returns the index of the parameter with this name, -1 if there is none.
+func (p *prototype) number(name string) int {
+	return slices.IndexFunc(p.params, func(q param) bool { return q.name == name })
 }
+
+func (p *prototype) has(name string) bool { return p.number(name) >= 0 }
 
 // operation returns the name of the blocking function of the same operation, and whether p only starts or prepares it.
 func (p *prototype) operation() (name string, later bool) {

@@ -171,11 +171,9 @@ func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k in
 		c.Env = append(c.Env, "COPPICE_REPLAY_YIELD=1")
 	}
 	err = all.run(c)
-	var ended *exec.ExitError
-	switch {
-	case errors.As(err, &ended):
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		r.Exit = ended.ExitCode()
-	case err != nil:
+	} else if err != nil {
 		return nil, 0, err
 	}
 	if err := r.readEnd(base + ".end"); err != nil {

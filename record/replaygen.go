@@ -155,28 +155,16 @@ func (q param) pointer() bool { return q.array || strings.HasSuffix(q.ctype, "*"
 
 // form returns the constant for the type of an output parameter, FORM_NONE for an input.
 func (q param) form() string {
-	if !q.pointer() || q.constant() {
+	form, known := forms[strings.TrimSuffix(q.ctype, "*")]
+	if !q.pointer() || q.constant() || !known {
 		return "FORM_NONE"
 	}
-	switch strings.TrimSuffix(q.ctype, "*") {
-	case "int":
-		return "FORM_INT"
-	case "MPI_Count", "MPI_Aint", "MPI_Offset":
-		return "FORM_LONG"
-	case "MPI_Comm":
-		return "FORM_COMM"
-	case "MPI_Group":
-		return "FORM_GROUP"
-	case "MPI_Message":
-		return "FORM_MESSAGE"
-	case "MPI_Request":
-		return "FORM_REQUEST"
-	case "MPI_Status":
-		return "FORM_STATUS"
-	case "char":
-		return "FORM_TEXT"
-	}
-	return "FORM_NONE"
+	return form
+}
+
+var forms = map[string]string{
+	"int": "FORM_INT", "MPI_Count": "FORM_LONG", "MPI_Aint": "FORM_LONG", "MPI_Offset": "FORM_LONG", "MPI_Comm": "FORM_COMM", "MPI_Group": "FORM_GROUP",
+	"MPI_Message": "FORM_MESSAGE", "MPI_Request": "FORM_REQUEST", "MPI_Status": "FORM_STATUS", "char": "FORM_TEXT",
 }
 
 // replayFortran writes the Fortran bindings, which call the library's own. Those call PMPI functions in C; rp_fortran marks that the

@@ -29,23 +29,20 @@ type Segment struct {
 	Wall     int64  // ns of elapsed time, less the time in which the thread was ready to run and had no processor
 }
 
-// CPU returns the processor time of all segments in ns.
-func (v Vector) CPU() int64 {
-	var sum int64
+// total returns the row that sums up all segments.
+func (v Vector) total(name string) total {
+	t := total{name: name}
 	for i := range v {
-		sum += v[i].CPU
+		t.cpu, t.wall = t.cpu+v[i].CPU, t.wall+v[i].Wall
 	}
-	return sum
+	return t
 }
 
+// CPU returns the processor time of all segments in ns.
+func (v Vector) CPU() int64 { return v.total("").cpu }
+
 // Wall returns the elapsed time of all segments in ns.
-func (v Vector) Wall() int64 {
-	var sum int64
-	for i := range v {
-		sum += v[i].Wall
-	}
-	return sum
-}
+func (v Vector) Wall() int64 { return v.total("").wall }
 
 // steady combines the vectors of repetitions of the same process. A segment gets the median of the processor times (of an even number the
 // lower one of the two) plus the least time off the processor: other programs delay repetitions unequally, but sleeping and waiting for a
@@ -151,7 +148,7 @@ func (v Vector) writeCSV(to io.Writer, totals ...total) error {
 	for i, s := range v {
 		err = errors.Join(err, w.Write([]string{strconv.Itoa(i), s.Function, "1", number(s.CPU), number(s.Wall)}))
 	}
-	for _, x := range append([]total{{"sum", v.CPU(), v.Wall()}}, totals...) {
+	for _, x := range append([]total{v.total("sum")}, totals...) {
 		err = errors.Join(err, w.Write([]string{x.name, "", strconv.Itoa(len(v)), number(x.cpu), number(x.wall)}))
 	}
 	w.Flush()

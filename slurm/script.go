@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"text/template"
@@ -82,9 +83,7 @@ func (j *Job) CommandLine(site *Site) string { return Line(j.Words(site)) }
 
 // Words returns the words of the command of a job with its launcher.
 func (j *Job) Words(site *Site) []string {
-	launcher := j.launcher(site)
-	words := make([]string, 0, len(j.Before)+len(launcher)+len(j.Command))
-	return append(append(append(words, j.Before...), launcher...), j.Command...)
+	return slices.Concat(j.Before, j.launcher(site), j.Command)
 }
 
 // launcher returns the words that start the ranks.
