@@ -38,12 +38,14 @@ type Durations struct {
 	Bins     [DurationBins]uint64
 	Bound    uint64 // ticks by which each duration may be wrong; 0 if lossless
 	SumBound uint64 // ticks by which Sum may be wrong
+
+	over bool // Sum exceeds 64 bits
 }
 
-// add adds n durations of v ticks. It returns false if the sum exceeds 64 bits.
-func (d *Durations) add(v, n uint64) bool {
+// add adds n durations of v ticks.
+func (d *Durations) add(v, n uint64) {
 	if n == 0 {
-		return true
+		return
 	}
 	if d.Count == 0 || v < d.Min {
 		d.Min = v
@@ -51,7 +53,7 @@ func (d *Durations) add(v, n uint64) bool {
 	d.Max = max(d.Max, v)
 	d.Count += n
 	d.Bins[DurationBin(v)] += n
-	return addTimes(&d.Sum, v, n)
+	d.over = !addTimes(&d.Sum, v, n) || d.over
 }
 
 // Add adds the durations of other locations, in any order.
@@ -77,10 +79,10 @@ func (d *Durations) Add(o *Durations) error {
 // GapDurations returns the gaps that are exclusive time of a region: times between two consecutive events with the region innermost. It
 // reads only the region's columns: O(values + rows of classes).
 func (l *Location) GapDurations(region uint32) (*Durations, error) {
-	d, ok := &Durations{}, true
+	d := &Durations{}
 	for i, c := range l.view.Cols {
 		if c.Gap && c.Region == region {
-			if err := l.durations(d, &ok, i); err != nil {
+			if err := l.durations(d, i); err != nil {
 				return nil, err
 			}
 		}
@@ -92,26 +94,25 @@ func (l *Location) GapDurations(region uint32) (*Durations, error) {
 		}
 		for _, id := range l.view.Order {
 			if t := l.view.Tables[id]; t != nil && l.view.ShapeOf(id).Region(l.view.Defs) == region {
-				ok = d.addGaps(l.view, id, t, counts[id]) && ok
+				d.addGaps(l.view, id, t, counts[id])
 			}
 		}
 	}
-	return d, d.bounded(l, 1, ok)
+	return d, d.bounded(l, 1)
 }
 
 // durations adds the values of a column.
-func (l *Location) durations(d *Durations, ok *bool, c int) error {
+func (l *Location) durations(d *Durations, c int) error {
 	return l.blocks(c, func(values []uint64) error {
 		for _, v := range values {
-			*ok = d.add(v, 1) && *ok
+			d.add(v, 1)
 		}
 		return nil
 	})
 }
 
 // addGaps adds the gaps in the rows of a node with classes.
-func (d *Durations) addGaps(v *graph.View, id uint32, t *graph.ClassTable, counts []uint64) bool {
-	ok := true
+func (d *Durations) addGaps(v *graph.View, id uint32, t *graph.ClassTable, counts []uint64) {
 	times := v.Iterations(id, t)
 	children := v.Nodes.Children(id)
 	for row, m := range counts {
@@ -121,14 +122,13 @@ func (d *Durations) addGaps(v *graph.View, id uint32, t *graph.ClassTable, count
 			if tail && v.ShapeOf(id).Cut || !tail && !v.IsReal(children[min(i, len(children)-1)]) {
 				continue // there is no gap
 			}
-			ok = d.add(gap, m*times) && ok
+			d.add(gap, m*times)
 		}
 	}
-	return ok
 }
 
-// bounded sets Bound (for durations of at most this many gaps) and SumBound. It returns an error if ok is false.
-func (d *Durations) bounded(l *Location, gaps uint64, ok bool) error {
+// bounded sets Bound (for durations of at most this many gaps) and SumBound. It returns an error if the sum exceeds 64 bits.
+func (d *Durations) bounded(l *Location, gaps uint64) error {
 	by := l.Deviation()
 	d.Bound, d.SumBound = by.TimeBound(gaps, d.Max), graph.Farthest
 	if hi, all := bits.Mul64(gaps, d.Count); hi == 0 {
@@ -137,10 +137,10 @@ func (d *Durations) bounded(l *Location, gaps uint64, ok bool) error {
 	if hi, all := bits.Mul64(d.Count, d.Bound); hi == 0 {
 		d.SumBound = min(d.SumBound, all)
 	}
-	if ok {
-		return nil
+	if d.over {
+		return fmt.Errorf("call graph: location %d: a sum of durations exceeds 64 bits: %w", l.p, graph.ErrLimit)
 	}
-	return fmt.Errorf("call graph: location %d: a sum of durations exceeds 64 bits: %w", l.p, graph.ErrLimit)
+	return nil
 }
 
 // CallDurations returns the durations of a region's calls, including calls inside them. A call without a leave ends with the last event.
@@ -149,8 +149,8 @@ func (d *Durations) bounded(l *Location, gaps uint64, ok bool) error {
 // calls take a walk over the location's gaps, in which a node with classes is one step.
 func (x *Index) CallDurations(region uint32) (*Durations, error) {
 	l, v := x.loc, x.loc.view
-	d, ok := &Durations{}, true
-	todo, err := x.leafDurations(d, &ok, region)
+	d := &Durations{}
+	todo, err := x.leafDurations(d, region)
 	if err != nil {
 		return nil, err
 	}
@@ -169,18 +169,16 @@ func (x *Index) CallDurations(region uint32) (*Durations, error) {
 		}
 		for id := range x.calledNodes(region) {
 			for row, m := range counts[id] {
-				ok = d.add(lengths.rows[id].of(uint32(row))[0], m) && ok
+				d.add(lengths.rows[id].of(uint32(row))[0], m)
 			}
 		}
 	}
 	if todo != nil {
-		all, err := x.walkDurations(todo, lengths, d)
-		if err != nil {
+		if err := x.walkDurations(todo, lengths, d); err != nil {
 			return nil, err
 		}
-		ok = ok && all
 	}
-	return d, d.bounded(l, longest, ok)
+	return d, d.bounded(l, longest)
 }
 
 func (x *Index) calledNodes(region uint32) func(func(uint32) bool) {
@@ -196,7 +194,7 @@ func (x *Index) calledNodes(region uint32) func(func(uint32) bool) {
 
 // leafDurations adds the calls without children whose columns have only such calls. It returns the Calls in column mode that are left; nil
 // if there are none.
-func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, error) {
+func (x *Index) leafDurations(d *Durations, region uint32) ([]bool, error) {
 	v := x.loc.view
 	inner := map[int32]bool{} // column of tails -> calls with children there
 	tail := func(id uint32) int32 { return v.Column[v.Slot[id]+uint32(len(v.Nodes.Children(id)))] }
@@ -212,7 +210,7 @@ func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, er
 		switch {
 		case v.Tables != nil && v.Tables[id] != nil:
 		case k < 0 && len(v.Nodes.Children(id)) == 0: // without a leave
-			*ok = d.add(0, v.Mult[id]) && *ok
+			d.add(0, v.Mult[id])
 		case k < 0 || inner[k]:
 			if todo == nil {
 				todo = make([]bool, v.Nodes.Len()+1)
@@ -220,7 +218,7 @@ func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, er
 			todo[id] = true
 		case !read[k]:
 			read[k] = true
-			if err := x.loc.durations(d, ok, int(k)); err != nil {
+			if err := x.loc.durations(d, int(k)); err != nil {
 				return nil, err
 			}
 		}
@@ -229,10 +227,10 @@ func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, er
 }
 
 // walkDurations measures the calls in column mode that todo marks. lengths has the durations of nodes with classes.
-func (x *Index) walkDurations(todo []bool, lengths *ledger, d *Durations) (ok bool, err error) {
+func (x *Index) walkDurations(todo []bool, lengths *ledger, d *Durations) error {
 	v := x.loc.view
 	if v.RootRow >= 0 {
-		return true, nil
+		return nil
 	}
 	var enter []bool
 	if v.Tables != nil {
@@ -243,11 +241,11 @@ func (x *Index) walkDurations(todo []bool, lengths *ledger, d *Durations) (ok bo
 	}
 	r := x.loc.readInside(enter)
 	var begins []uint64 // of the open calls that todo marks
-	for ok = true; ; {
+	for {
 		st, id, slot := r.step()
 		switch {
 		case st == graph.StepEnd:
-			return ok, r.err()
+			return r.err()
 		case st != graph.StepEvent && !todo[id]:
 		case st == graph.StepOpen:
 			begins = append(begins, r.time)
@@ -255,12 +253,12 @@ func (x *Index) walkDurations(todo []bool, lengths *ledger, d *Durations) (ok bo
 			begin := begins[len(begins)-1]
 			begins = begins[:len(begins)-1]
 			if !r.over {
-				ok = d.add(r.time-begin, 1) && ok
+				d.add(r.time-begin, 1)
 			}
 		case enter != nil && !enter[id]:
 			row := r.cursors[v.Class[slot]].Next()
 			if row >= uint64(v.Tables[id].Rows) {
-				return false, x.loc.damaged("a class that does not exist")
+				return x.loc.damaged("a class that does not exist")
 			}
 			r.pass(lengths.rows[id].of(uint32(row))[0])
 		}
