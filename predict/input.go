@@ -23,8 +23,8 @@ import (
 // Of each process it has the first location; MPI calls of other threads are counted and left out. Each outermost MPI call is a call of the
 // program, and so is each file operation and one-sided call outside of MPI. [Left] says what becomes of records that the program cannot
 // represent. Calls without records of messages, collectives or files (MPI_Init, MPI_Comm_rank, failed tests, one-sided operations), and
-// calls outside of MPI, keep their recorded time, which counts neither as computation nor as communication. Only waits in MPI_Finalize are
-// removed, see meet.
+// calls outside of MPI, keep their recorded time, which counts neither as computation nor as communication. Waits in MPI_Finalize are
+// removed, see meet, and those in calls that synchronise without messages, see synchronised.
 //
 // Memory: the shared graph; the program, 16 bytes for each node, 4 for each child, 40 for each action, and 24 for the sequence of each
 // node; 4 bytes for each process; and for each process of this rank 80 bytes and its vector, 1 to 9 bytes for each entry, usually 2 or 3,

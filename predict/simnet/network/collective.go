@@ -10,8 +10,9 @@ import (
 // Nobody means that half of a step is missing.
 const Nobody = -1
 
-// Step is one step of a rank in a collective operation: MPI_Sendrecv, or half of it. Both halves are posted; the send is eager at any size.
-// After the message has arrived the process combines Reduce bytes with its own. The sender determines the size of a message.
+// Step is one step of a rank in a collective operation: MPI_Sendrecv, or half of it. Both halves are posted; above the eager limit the send
+// waits for the receive. After the message has arrived the process combines Reduce bytes with its own. The sender determines the size of a
+// message.
 type Step struct {
 	To, From int32 // ranks of the communicator, or Nobody
 	Send     uint64
