@@ -45,10 +45,10 @@ type Input struct {
 	tables    *tables // read-only
 	processes []trace.Process
 	keys      []uint64   // of each node: see callKeys
-	sequences []sequence // likewise
+	sequences []sequence // of each node
 	// earlyStarts: calls of MPI_Win_start do not wait
 	earlyStarts bool
-	met         trace.Time // when the last one came to the barrier that MPI_Finalize is; never where it is not known to be one
+	met         trace.Time // when the last process entered MPI_Finalize, if that is known to be a barrier; else never
 }
 
 // never is later than all events.
@@ -343,7 +343,7 @@ const (
 	LeftOutside
 	LeftNoRoot
 	LeftOperators
-	LeftFileTimes // where the platform has no file system
+	LeftFileTimes // if the platform has no file system
 	LeftSynchronised
 	LeftLocks
 )
@@ -435,8 +435,8 @@ func (in *Input) Tick() platform.Scale {
 	return platform.Scale{Num: picosecondClock, Den: max(in.Defs.Clock().TimerResolution, 1)}
 }
 
-// Delayed is the computation of processes that begin at different times, entry 0 takes as much longer, and whose calls take time
-// that is not simulated: it goes to the entry after each.
+// Delayed is computation plus two kinds of time: the delay with which a process begins, in entry 0, and the kept time of each call, in
+// the entry after it.
 type Delayed struct {
 	simnet.Calc
 	First uint32

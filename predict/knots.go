@@ -20,9 +20,9 @@ type knot struct {
 
 const noEvent = 1<<64 - 1
 
-// knots are the instants of a process that are known in both runs, in order: its first event, the calls of the program, its end.
-// Of a call that the network simulates begin and end are. Another one, which takes the time that it took, begins where it does in the
-// simulation, and ends so long after its end there. Two knots are held: what lies between a and b keeps its proportions.
+// knots iterates over the instants of a process that are known in both runs, in order: its first event, the calls of the program, its end.
+// For a simulated call, begin and end are known. A call with a kept time begins when it does in the simulation, and ends that time after
+// its end there. Two knots are in memory; times between a and b are interpolated.
 type knots struct {
 	process uint32
 	cursor  *ccg.Cursor
@@ -30,10 +30,10 @@ type knots struct {
 	times   *timeReader
 	tick    platform.Scale
 	met     trace.Time  // see Input.meet
-	waits   [][2]uint64 // that what calls took is without
+	waits   [][2]uint64 // waits that are not part of the kept times of calls
 	current ccg.Role    // of the open call of the program, Within for none
-	depth   int         // around it
-	passed  trace.Time  // of the last event that cursor passed
+	depth   int         // of that call
+	passed  trace.Time  // recorded time of the last event that cursor has passed
 	a, b    knot
 	enter   knot // begin of the open call
 	leave   knot // end of the call whose begin is b, if both became known together; event is noEvent otherwise
@@ -137,7 +137,8 @@ func (k *knots) knot(s *ccg.Step) (knot, error) {
 	return knot{s.Event, k.passed, t}, err
 }
 
-// begin makes b the begin of a call that took the time until now: what of it is no wait comes after its end in the simulation.
+// begin makes b the begin of the open call, which ends now, and adds its kept time (its recorded time without waits) to its end in the
+// simulation.
 func (k *knots) begin() {
 	k.b = k.enter
 	if k.passed >= k.met {

@@ -60,7 +60,7 @@ type record struct {
 	channel uint32         // number of its channel in the location
 	bytes   value
 	recv    value
-	request value // id: distance where constant
+	request value // id, as a distance if it is constant
 	far     bool  // request is the id itself
 	between bool  // a blocking collective operation of two groups
 }

@@ -192,8 +192,8 @@ func Annotated(recorded *trace.Definitions, list []Property) (*trace.Definitions
 	return d, nil
 }
 
-// roles says what the calls and events of a process's first location are to the program, by their number in the graph of all: the
-// rule by which Open made it. What is not there is nothing.
+// roles returns the role that calls and events of a process's first location have in the program, by node of the shared graph. Open makes
+// the program by the same rule. A node that is missing has no role.
 func (in *Input) roles(process uint32, l *ccg.Location, sync *synchronised) (map[uint32]ccg.Role, error) {
 	t := newTracer(&builder{tables: in.tables}, l, process)
 	t.sync = sync

@@ -24,10 +24,10 @@ type tracer struct {
 	s       *ccg.Structure
 	process uint32
 	sync    *synchronised // nil: nothing is known
-	nodes   []ccg.Node    // by node
-	info    []nodeInfo    // by node
-	records []record      // Events with something to say
-	ids     bool          // ids are needed as numbers: nothing is closed
+	nodes   []ccg.Node    // of each node
+	info    []nodeInfo    // of each node
+	records []record      // Events with a meaning
+	ids     bool          // ids are needed as numbers, so nothing is closed
 
 	units map[uint32]*unitNodes // of each node that is a unit
 	apart *writer               // makes the nodes of units
@@ -41,7 +41,7 @@ type nodeInfo struct {
 	ends   uint64 // requests ended
 	needs  uint64 // how many posts before the instance it refers back to
 	bloom  uint64 // channels whose requests it completes, or whose operations it performs
-	values uint32 // byte counts that differ, capped
+	values uint32 // number of different byte counts, limited
 	record uint32 // 1 + number in records
 	sync   uint32 // of a call: 1 + number in synchronised.values
 	node   program.NodeID
@@ -59,8 +59,8 @@ const (
 	nodeSeparate                       // as a call: its time does not count as computation
 	nodeReads                          // has records to be read, even if they are ignored
 	nodeUnit                           // is a unit
-	nodeLoose                          // has requests or probes that are in no closed part and no unit
-	nodeTalks                          // has calls of MPI, or records other than those of files
+	nodeLoose                          // has requests or probes that are not in a closed part or unit
+	nodeTalks                          // has MPI calls, or records other than of files
 	nodeBetween                        // has blocking collective operations of two groups
 )
 
@@ -278,7 +278,7 @@ func (t *tracer) synchronise(x *nodeInfo, region uint32, between bool) {
 	}
 }
 
-// count finds how often nodes occur outside of MPI calls, and counts what is left out or changed.
+// count computes how often nodes occur outside of MPI calls, and counts what is left out or changed.
 func (t *tracer) count() {
 	last := t.s.Len()
 	t.info[last].outer = 1

@@ -15,12 +15,12 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Vectors are the computation vectors of a rank's processes, in ticks: entry i is the time between call i-1 and call i, or the
-// first event where there is none, or the last event. What call i took is not a computation; where it does nothing that the
-// network simulates, or nothing but waits for others, its time without these is kept next to the entry, see Kept.
+// Vectors are the computation vectors of a rank's processes, in ticks: entry i is the time from call i-1 (or the first event) to call i
+// (or the last event). The time of a call is not computation. If the network simulates nothing of the call, or only its waits for others,
+// its time without these is stored next to the entry before it, see Kept.
 //
-// They are simnet's Calc, in ps, rounded down once for each entry. Memory: 80 bytes a process, and 1 byte for each 7 bits of an
-// entry and one bit more; with segments these bytes lie there, and a process that is read has 512 of them.
+// Vectors are a simnet.Calc, in ps, rounded down once for each entry. Memory: 80 bytes for each process; an entry takes 1 byte for each 7
+// bits of its value and a flag. With segments the entries are there, and 512 bytes are in memory for each process that is read.
 type Vectors struct {
 	first uint32
 	tick  platform.Scale // length of a tick, ps
@@ -36,15 +36,16 @@ type vector struct {
 	from    io.Reader
 	entries uint64
 	next    uint64 // next entry
-	at      int    // its place in bytes
-	own     uint64 // what the call before that took
-	waits   uint64 // of what the last call took: for others, see [Input.meet]
+	at      int    // its position in bytes
+	own     uint64 // kept time of the call before that
+	waits   uint64 // time that the last call waited for others, see [Input.meet]
 }
 
 // windowBytes is how much of a vector in segments is read at a time.
 const windowBytes = 512
 
-// add walks through a location; calls is how many the program has of it. What they took is without the waits. It returns what the last one took, and what comes after it.
+// add adds the vector of a location with this many calls. Kept times are without the waits. It returns the kept time of the last call, and
+// the time after it.
 func (v *Vectors) add(process uint32, l *ccg.Location, roles []ccg.Role, waits [][2]uint64, calls uint64) (took, after uint64, err error) {
 	x := &v.list[process-v.first]
 	s := l.Stretches(roles, waits)
@@ -96,8 +97,8 @@ func lastTime(l *ccg.Location) trace.Time {
 	return c.Time()
 }
 
-// Kept returns, in the place of computation, what calls took that do nothing which the network simulates, or wait there only: entry i is
-// the time of call i-1 without waits, 0 for others. It can be read independently of v.
+// Kept returns vectors with the kept times of calls instead of computation: entry i is the time of call i-1 without waits if the network
+// simulates nothing else of it, and 0 for other calls. It can be read independently of v.
 func (v *Vectors) Kept() *Vectors {
 	k := *v
 	k.kept, k.list = true, slices.Clone(v.list)
@@ -215,7 +216,7 @@ func (v *Vectors) take(x *vector) (uint64, error) {
 	return t, err
 }
 
-// take returns the next entry, and what the call before it took.
+// take returns the next entry, and the kept time of the call before it.
 func (x *vector) take() (t, own uint64, err error) {
 	if x.next >= x.entries {
 		return 0, 0, nil

@@ -70,7 +70,7 @@ func (t *tracer) syncOf(n uint32) value {
 	return value{column: syncColumn + int32(at-1)}
 }
 
-// numbering begins to number requests; replay is what is read first.
+// numbering returns a numbering of requests, which first reads the values of replay.
 func (t *tracer) numbering(replay []uint64) numbering {
 	q := numbering{read: &cursors{s: t.s, sync: t.sync, replay: replay}}
 	if t.ids {
