@@ -13,17 +13,17 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Change is a change of a program that somebody asks for:
+// Change is a change of a program that the user asks for:
 //
-//	scale    region:NAME=FACTOR    time outside of MPI whose innermost function it is, but for what libraries of the system do for it, on all processes
-//	         interval:NAME=FACTOR  all own code in an interval
-//	         call:NAME=FACTOR      what MPI calls take apart from waits
-//	balance  region:NAME, interval:NAME
-//	remove   call:NAME             collective operations that nobody calls
-//	no-wait  call:NAME             calls for which what they wait for comes in time
-//	earlier-receive call:NAME      sends that wait for the next call of their receiver instead of its receive
+//	scale    region:NAME=FACTOR    the time of a function outside of MPI, with that of system libraries that it calls, on all processes
+//	         interval:NAME=FACTOR  the time outside of MPI in an interval
+//	         call:NAME=FACTOR      the time of MPI calls apart from waits
+//	balance  region:NAME, interval:NAME   that time becomes its mean over the processes that have some
+//	remove   call:NAME             collective operations are not called
+//	no-wait  call:NAME             MPI calls wait for nobody
+//	earlier-receive call:NAME      sends wait for the next MPI call of their receiver, instead of its receive
 //
-// NAME is a pattern of names; call:NAME@CALLER are those below a function, or from a place of it, "main (step.c:42)".
+// NAME is a pattern. call:NAME@CALLER means calls below a function, or at a call site such as "main (step.c:42)".
 type Change struct {
 	What   string // scale, balance, remove, no-wait or earlier-receive
 	Of     string // region, interval or call
@@ -32,10 +32,10 @@ type Change struct {
 	Factor causes.Share
 }
 
-// ErrChange is in the chain of errors about changes that cannot be.
+// ErrChange is wrapped by errors about changes that are malformed or do not fit the run.
 var ErrChange = errors.New("not a change")
 
-// ParseChange reads a change of a kind.
+// ParseChange parses a change; what is its flag, such as "scale".
 func ParseChange(what, text string) (Change, error) {
 	c := Change{What: what, Factor: causes.Whole}
 	bad := func(format string, args ...any) (Change, error) {
@@ -73,7 +73,7 @@ func ParseChange(what, text string) (Change, error) {
 	return c, nil
 }
 
-// String is the change as it is written.
+// String returns the change as its user writes it.
 func (c *Change) String() string {
 	s := c.What + " " + c.Of + ":" + c.Name
 	if c.Caller != "" {
@@ -85,7 +85,7 @@ func (c *Change) String() string {
 	return s
 }
 
-// asked makes targets of the changes that are asked for.
+// asked returns targets for the changes that the user asks for.
 func (x *search) asked() ([]target, error) {
 	var list []target
 	for i := range x.o.Changes {
@@ -127,7 +127,7 @@ func (x *search) asked() ([]target, error) {
 	return list, nil
 }
 
-// matches reports whether a call path is that of an MPI call that is meant.
+// matches reports whether a call path is that of an MPI call to change.
 func (x *search) matches(c *Change, n uint32) bool {
 	r := x.run.Defs.Region(x.paths.regions[n])
 	if r == nil || x.run.Defs.Class(r)&trace.ClassMPI == 0 || c.What == "remove" && !collective(x.run.Defs, r) {
@@ -147,7 +147,7 @@ func (x *search) matches(c *Change, n uint32) bool {
 	return false
 }
 
-// above reports whether a frame of a call site, as "solve (halo.c:42)", is the function or the place that is meant.
+// above reports whether Caller matches a frame of a call site, such as "solve (halo.c:42)", or its function.
 func (c *Change) above(frame string) bool {
 	function := frame
 	if i := strings.LastIndex(frame, " ("); i >= 0 {
@@ -160,7 +160,7 @@ func (c *Change) above(frame string) bool {
 	return ok || whole
 }
 
-// lever makes one of a change.
+// lever returns the lever of the change that the user asks for.
 func (t *target) lever(x *search) causes.Lever {
 	c := t.asked
 	if c.Of != "call" {
@@ -172,7 +172,7 @@ func (t *target) lever(x *search) causes.Lever {
 	return t.calls(x, causes.ChangedCall{Own: c.Factor, Removed: c.What == "remove", Waitless: c.What == "no-wait", Answered: c.What == "earlier-receive"})
 }
 
-// combined is several changes in one lever.
+// combined returns one lever with several changes.
 func combined(list []change) *causes.Lever {
 	return &causes.Lever{
 		Work: func(at causes.Place) causes.Share {

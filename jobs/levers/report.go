@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
-// Report is what changes would be worth. Times are ticks.
+// Report says how much time changes would save. Times are in ticks.
 type Report struct {
 	Name       string `json:"-"`
 	Resolution uint64 `json:"resolution"`
@@ -20,36 +20,37 @@ type Report struct {
 	Partial    bool   `json:"partial"`              // the input of the analysis was damaged or incomplete
 	Ignored    uint64 `json:"dependencies_ignored"` // of the replay: the trace contradicts them
 	Threads    bool   `json:"threads"`              // there are threads whose waits for each other are not replayed
-	Devices    bool   `json:"devices"`              // and streams of devices
+	Devices    bool   `json:"devices"`              // there are streams of devices, which are not replayed
 	Tests      uint64 `json:"tests"`                // calls that test or probe
-	// InTurn: these calls took messages of several processes in an order of its own every time, but nearly always in that in which they were sent.
+	// InTurn are calls that took messages of several processes as they came: in nearly the order in which they were sent, and not in the
+	// same order every time.
 	InTurn []string `json:"in_turn,omitempty"`
-	// Unexplained is what messages and collective operations of all processes take apart from waits, if that is more than 5 % of AllTime.
+	// Unexplained is the time of messages and collective operations in all processes apart from waits, if it is more than 5 % of AllTime.
 	Unexplained     uint64 `json:"unexplained,omitempty"`
-	UnexplainedPath string `json:"unexplained_path,omitempty"` // most of it
+	UnexplainedPath string `json:"unexplained_path,omitempty"` // the call path with most of it
 	AllTime         uint64 `json:"all_time,omitempty"`         // of all processes
-	// WithoutSidecar: the run that was written is without the intervals of a file, whose times are not its own.
+	// WithoutSidecar: the run that was written does not have the intervals of the sidecar file, whose times do not fit it.
 	WithoutSidecar bool     `json:"without_sidecar,omitempty"`
 	Targets        []Target `json:"targets"`
 }
 
-// Target is a part of the program and what changes of it would be worth.
+// Target is a part of the program, and how much time changes of it would save.
 type Target struct {
 	Kind     string   `json:"kind"`
 	Name     string   `json:"name"`
 	Path     []string `json:"path,omitempty"`
 	Time     uint64   `json:"time"`     // ticks in all processes
-	Critical uint64   `json:"critical"` // of them on the critical path
+	Critical uint64   `json:"critical"` // ticks on the critical path
 	Tenth    *int64   `json:"saved_10_percent"`
 	Half     *int64   `json:"saved_50_percent"`
 	Balanced *int64   `json:"saved_balanced"`
 	Gone     *int64   `json:"saved_gone"`
-	Earlier  *int64   `json:"saved_earlier_receive"`      // of sends that wait: their receives are posted earlier, and libraries move messages in MPI calls alone
-	Goes     string   `json:"waits_then,omitempty"`       // the call site that waits longest instead, with its caller
-	GoesTo   uint64   `json:"waits_then_ticks,omitempty"` // by so much
+	Earlier  *int64   `json:"saved_earlier_receive"`      // of sends that wait: their receives are posted earlier; messages move in MPI calls
+	Goes     string   `json:"waits_then,omitempty"`       // the call site whose waiting grows most, with its caller
+	GoesTo   uint64   `json:"waits_then_ticks,omitempty"` // by how many ticks it grows
 }
 
-// worth is what decides about the rank.
+// worth returns the ticks by which targets are ranked.
 func (t *Target) worth() int64 {
 	most := int64(math.MinInt64)
 	for _, v := range []*int64{t.Half, t.Balanced} {
@@ -63,7 +64,7 @@ func (t *Target) worth() int64 {
 	return most
 }
 
-// kinds are those of targets, in the order of the report.
+// kinds are the kinds of targets, in the order of the report.
 var kinds = []struct{ kind, title, lead string }{
 	{kindChange, "changes", "Time of the whole run that would be saved."},
 	{kindFunction, "own code", "Time outside of MPI, by function: time of the whole run that would be saved, were it 10 % or 50 % faster, balanced over the processes that run it, or gone."},
@@ -77,7 +78,7 @@ var kinds = []struct{ kind, title, lead string }{
 	{kindNetwork, "network", "A run does not say what of a transfer is bandwidth. So this is what it would save if all of it was, in calls that may have data. Half the latency saves at most what 50 % of all transfers do, and so do both."},
 }
 
-// Book has the targets, a chapter for each kind.
+// Book returns the targets as tables, a chapter for each kind.
 func (r *Report) Book(page bool, _ int) (*table.Book, error) {
 	u := numbers.Units{Resolution: r.Resolution}
 	b := &table.Book{Unit: u, Page: page, Name: r.Name, Subtitle: "What changes would be worth"}
@@ -115,7 +116,7 @@ func (r *Report) Book(page bool, _ int) (*table.Book, error) {
 	return b, nil
 }
 
-// some is a time that is known.
+// some returns a time, 0 as none.
 func some(u numbers.Units, v uint64) table.Cell {
 	if v == 0 {
 		return table.None()
@@ -134,7 +135,7 @@ func saved(u numbers.Units, v *int64) table.Cell {
 	return table.Time(u, uint64(*v))
 }
 
-// judge says how far the list can be trusted.
+// judge returns sentences that say how far the report can be trusted.
 func (r *Report) judge() (list []string) {
 	off := numbers.Quotient(numbers.Integer(max(r.Runtime, r.Replayed)-min(r.Runtime, r.Replayed)), numbers.Integer(r.Runtime))
 	text := "The replay of the unchanged run is off by " + off.Percent() + "."

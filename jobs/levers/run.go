@@ -21,15 +21,15 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// Options says what to try. It is the same on all ranks.
+// Options says which changes to try. It is the same on all ranks.
 type Options struct {
 	Run      string              // the XTF file
-	Changes  []Change            // to try; nil: those that promise most
-	Targets  int                 // of each kind that are tried then
+	Changes  []Change            // to try; nil: changes of the targets that promise most
+	Targets  int                 // how many of each kind to try then
 	Output   string              // file of the run with all Changes; "" for none
-	Analyze  analyze.Options     // how Output is written; Source, Output and Intervals are set here
-	MemBytes int64               // of a rank, of what was read; the rest goes to a file in Scratch
-	Scratch  string              // a folder
+	Analyze  analyze.Options     // how Output is written; this package sets Source, Output and Intervals
+	MemBytes int64               // memory of a rank for what it reads; the rest goes to a file in Scratch
+	Scratch  string              // folder
 	Show     func(jobs.Progress) // on rank 0
 }
 
@@ -41,23 +41,23 @@ type search struct {
 	nodes  []results.Node
 	paths  pathTable
 	ranges []partition.Range
-	bytes  []uint64  // of locations in the file
-	sizes  [2]uint64 // of own locations, of all
+	bytes  []uint64  // by location: bytes in the file
+	sizes  [2]uint64 // sums of bytes: of this rank's locations, of all
 	store  *xtfwriter.Store
 	levers causes.Levers
 	meter  *jobs.Meter
-	first  uint64 // event of the run
+	first  uint64 // first event of the run, ticks
 	end    meeting
-	own    []map[placeKey]uint64 // by own location: ticks of its own code
+	own    []map[placeKey]uint64 // by location of this rank: ticks outside of MPI
 
-	functions, intervals map[uint32]uint64 // most ticks on one location, by region and node
-	turns                map[uint32]*turns // by the region that receives, of own locations
-	tests                uint64            // calls of MPI that test or probe, of own locations
+	functions, intervals map[uint32]uint64 // by region, and by node: the most ticks on one location
+	turns                map[uint32]*turns // by region that receives, on this rank's locations
+	tests                uint64            // MPI calls that test or probe, of this rank's locations
 	res                  Report
 }
 
-// Run replays a recorded run with changes. Collective: all ranks return the same error; rank 0 gets the report. Its bytes do not
-// depend on the number of ranks.
+// Run replays a recorded run with changes. Collective: all ranks return the same error; rank 0 gets the report, which does not depend on
+// the number of ranks.
 func Run(c mpi.Comm, o Options) (*Report, error) {
 	side, err := c.Dup()
 	if err != nil {
@@ -85,7 +85,7 @@ func (x *search) work() error {
 	return nil
 }
 
-// open reads what all ranks have.
+// open reads the parts of the file that all ranks need, and distributes the locations.
 func (x *search) open() error {
 	x.meter.Stage("open", 0, 0)
 	jobs.HugePages(x.c, 0, math.MaxUint64) // the size of the file says little
@@ -115,7 +115,7 @@ func (x *search) open() error {
 	return nil
 }
 
-// input gives an error of reading the file the exit code of input. It names the file already.
+// input gives an error of reading the file, which names the file already, the exit code of input.
 func (x *search) input(err error) error {
 	if errors.Is(err, results.ErrNoResult) || errors.Is(err, causes.ErrDamaged) || err != nil && jobs.ExitCode(jobs.InputError(x.o.Run, err)) == jobs.ExitInput {
 		return jobs.Fail(jobs.ExitInput, err)
@@ -144,13 +144,13 @@ func (x *search) openRun() (err error) {
 // pathTable is the call paths of the run. Memory: 44 bytes each.
 type pathTable struct {
 	*results.CallPaths
-	regions   []uint32
-	functions []uint32 // innermost of the program, as results.CallPaths.Own
-	children  map[[2]uint32]uint32
-	all       []uint32 // each its own number
+	regions   []uint32             // by path: innermost region
+	functions []uint32             // by path: innermost function of the program, see results.CallPaths.Own
+	children  map[[2]uint32]uint32 // by parent and region
+	all       []uint32             // by path: its own number
 }
 
-// read reads them. Path 0 is there always: time lines begin on it.
+// read reads the call paths. Path 0 is always there, since time lines begin on it.
 func (t *pathTable) read(r *results.Run) (err error) {
 	if t.CallPaths, err = results.ReadCallPaths(r); err != nil {
 		return err
@@ -171,12 +171,12 @@ func (t *pathTable) Child(parent, region uint32) uint32 {
 	return parent
 }
 
-// begin begins a stage that goes so often over all locations.
+// begin begins a stage that passes so many times over all locations, for the meter.
 func (x *search) begin(stage string, times int) {
 	x.meter.Stage(stage, x.sizes[0]*uint64(times), x.sizes[1]*uint64(times))
 }
 
-// read gives the slabs what the locations did.
+// read reads the rows of this rank's locations, and gives the slabs their records.
 func (x *search) read() error {
 	own := x.ranges[x.c.Rank()]
 	x.begin("read", 1)
@@ -229,7 +229,7 @@ func (x *search) read() error {
 	return run.Deal(func(p trace.P) (causes.Segment, error) { return lines[p-own.First], nil })
 }
 
-// devices finds what hosts wait for on the streams of their devices. Collective.
+// devices finds for which streams of their devices hosts wait. Collective.
 func (x *search) devices(run *causes.Run) (err error) {
 	own := x.ranges[x.c.Rank()]
 	if run.Within = causes.NewWithin(run, false); run.Within == nil {
@@ -246,7 +246,7 @@ func (x *search) devices(run *causes.Run) (err error) {
 	return run.Within.Match(x.input(err))
 }
 
-// rows are all of type T of a location. What there is instead is in err.
+// rows returns all rows of type T of a location. It sets err if there is an error.
 func rows[T any, R xtf.Form[T]](x *search, p trace.P, err *error) *xtf.Cursor {
 	a, e := xtf.ArrayOf[T, R](x.run.File, xtf.Proc(p))
 	if e != nil {
@@ -256,8 +256,8 @@ func rows[T any, R xtf.Form[T]](x *search, p trace.P, err *error) *xtf.Cursor {
 	return a.Rows(0, a.Len())
 }
 
-// ends are those of the locations that a run ends with: they have MPI calls, or no location has any. Lasts has the ends of
-// processors, then the same of those with MPI calls.
+// ends returns the ends of the locations that decide when the run ends: those with MPI calls or, if there are none, all on hosts; 0 for
+// others. lasts has by location the ends of those on hosts, then again only of those with MPI calls.
 func ends(lasts []int64) []uint64 {
 	n := len(lasts) / 2
 	if of := lasts[n:]; slices.Max(append(of, 0)) > 0 {
@@ -270,7 +270,7 @@ func ends(lasts []int64) []uint64 {
 	return list
 }
 
-// extents says when locations end, and counts their MPI calls by time.
+// extents returns when locations end, as ends needs it, and counts their MPI calls by time.
 func (x *search) extents(own partition.Range, run *causes.Run, cuts *causes.Counts) (lasts []int64, err error) {
 	n := x.run.Defs.NumLocations()
 	lasts, x.first = make([]int64, 2*n), xtf.Never
@@ -309,19 +309,19 @@ func (x *search) extents(own partition.Range, run *causes.Run, cuts *causes.Coun
 	return lasts, nil
 }
 
-// meeting is MPI_Finalize where all processes of a communicator leave it after the last one came: a barrier, though no trace says so.
-// Memory: 96 bytes for each own location, and 8 for each.
+// meeting is MPI_Finalize, if all processes of a communicator leave it only after the last one entered: then the replay takes it as a
+// barrier, though the trace does not record it as one. Memory: 96 bytes for each location of this rank, and 8 for each of all.
 type meeting struct {
 	comm  uint32
-	last  uint64     // begin
-	calls []xtf.Coll // of own locations; those without it end at 0
-	known bool
+	last  uint64     // the last enter, ticks
+	calls []xtf.Coll // by location of this rank; End is 0 for none
+	known bool       // it is a barrier
 }
 
-// meet finds it. Collective.
+// meet finds whether MPI_Finalize is a barrier. Collective.
 func (x *search) meet(own partition.Range) error {
 	var err error
-	took := make([]int64, x.run.Defs.NumLocations()) // by location: where it ends, 0 without it
+	took := make([]int64, x.run.Defs.NumLocations()) // by location: leave of MPI_Finalize, 0 for none
 	for p := own.First; p < own.End && err == nil; p++ {
 		var c xtf.Coll
 		if c, err = x.finalize(p); err == nil {
@@ -357,7 +357,7 @@ func (x *search) meet(own partition.Range) error {
 	return nil
 }
 
-// finalize is the last MPI call of a location as a barrier, where it is MPI_Finalize.
+// finalize returns the last MPI call of a location as a COLL row, if it is MPI_Finalize.
 func (x *search) finalize(p trace.P) (c xtf.Coll, err error) {
 	calls, err := xtf.ArrayOf[xtf.Call](x.run.File, xtf.Proc(p))
 	if err != nil {
@@ -370,21 +370,21 @@ func (x *search) finalize(p trace.P) (c xtf.Coll, err error) {
 	return c, err
 }
 
-// turns says in which order calls of a region took messages of several processes, one after the other: how often another process came
-// next than the last time, and how often one that had sent before.
+// turns counts in which order calls of a region took messages of several processes: apart, how many times another process came next than
+// the last time after the same messages; against, how many times the message was sent before the one taken before it.
 type turns struct{ apart, against int64 }
 
 // lastTurn is the last message that calls of a region took on a location.
 type lastTurn struct {
 	call, sent uint64
-	from, run  uint32            // the process, and how many of it in a row
-	after      map[uint64]uint32 // who came after so many of whom
+	from, run  uint32            // the location that sent it, and the number of its messages in a row
+	after      map[uint64]uint32 // by from<<32 | run: who came next the last time
 }
 
-// mostInRow is how many messages of one process in a row are told apart.
+// mostInRow is the most messages in a row that are counted.
 const mostInRow = 63
 
-// inTurn adds a message. Memory: 24 bytes for each region, process that messages come from and number of them in a row.
+// inTurn adds a message. Memory: 24 bytes for each region, sender, and number of its messages in a row.
 func (x *search) inTurn(m *xtf.P2P, last map[uint32]lastTurn) {
 	if m.Kind&xtf.P2PKindMask != xtf.P2PRecv || m.Kind&xtf.P2PMarker != 0 || m.MateN == xtf.Never {
 		return
@@ -415,7 +415,7 @@ func (x *search) inTurn(m *xtf.P2P, last map[uint32]lastTurn) {
 	now.after[key] = m.MateP
 }
 
-// location makes the time line and the steps of a location.
+// location makes the records of a location with pass, in segment to.
 func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) error {
 	life, err := x.run.Life(p)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// changedRun is the run with a change as an input of the analysis. It is a trace.Interleaved.
+// changedRun is the run with a change, as an input of the analysis. It implements trace.Interleaved.
 type changedRun struct {
 	predict.Retimed
 	run  *results.Run
@@ -24,7 +24,7 @@ type changedRun struct {
 	maps *causes.TimeMaps
 }
 
-// save analyses the run with a change. Collective.
+// save analyses the run with a change, which texts describes. Collective.
 func (x *search) save(l *causes.Lever, texts string) error {
 	maps, err := x.levers.Times(l)
 	if err != nil {
@@ -61,7 +61,7 @@ func (x *search) inherit() error {
 	return err
 }
 
-// Gather has nothing to bring: the locations are those of the replay.
+// Gather only checks that a rank gets the locations that it had in the replay.
 func (r *changedRun) Gather(first, end trace.P, _ string) error {
 	if first < end && (first < r.own.First || end > r.own.End) {
 		return fmt.Errorf("locations %d to %d are shared out otherwise than %d to %d were", first, end, r.own.First, r.own.End)
@@ -69,7 +69,7 @@ func (r *changedRun) Gather(first, end trace.P, _ string) error {
 	return nil
 }
 
-// events tells the size of a location, as those who shared out the locations did.
+// events returns the number of events of a location, by which locations were distributed.
 func (r *changedRun) events(p trace.P) (uint64, error) {
 	d, err := r.run.File.Dir(xtf.Proc(p))
 	return d.Events, err
@@ -93,19 +93,19 @@ func (r *changedRun) times(p trace.P, _ *ccg.Location) (func(b *trace.Batch) err
 	return c.set, err
 }
 
-// changedTimes gives the events of a location other times.
+// changedTimes sets the times of the events of a location to those with the change.
 type changedTimes struct {
 	times  *causes.TimeMap
 	first  uint64     // tick of the first event
-	origin trace.Time // of the ticks; known after the first event
+	origin trace.Time // of the ticks; set by the first event
 	begun  bool
 	last   trace.Time
 	defs   *trace.Definitions
-	open   []bool // whether calls are of MPI
-	inside int    // of these
+	open   []bool // open calls: true for MPI calls
+	inside int    // number of open MPI calls
 }
 
-// outermost reports whether an event is the begin or the end of an MPI call that is in no other one.
+// outermost reports whether an event is the begin or the end of an outermost MPI call.
 func (c *changedTimes) outermost(e *trace.Event) (yes, ends bool) {
 	switch e.Kind {
 	case trace.Enter:

@@ -31,22 +31,24 @@ const (
 	kindChange     = "change"
 )
 
-// placeKey is where a location spends time of its own.
+// placeKey is a causes.Place without its location.
 type placeKey struct{ path, activity, node uint32 }
 
-// target is a part of the program that is tried.
+// target is a part of the program whose changes are tried.
 type target struct {
 	Target
-	is    func(path, activity, node uint32) bool // time outside of MPI belongs to it; nil: none does
-	own   []int64                                // ticks by location of that
-	parts []int64                                // by process, of kernels: what hosts wait for streams, then what streams take; of threads: what balance saves, then what waiting for nobody does
-	paths map[uint32]bool                        // its call paths; nil: all calls that communicate
-	asked *Change
-	late  bool // a receiver is waited for
+	is  func(path, activity, node uint32) bool // whether time outside of MPI belongs to it; nil: no time does
+	own []int64                                // by location: ticks of that time
+	// parts has two numbers of ticks by process, one after the other. Of devices: how long hosts wait for streams, how long streams work. Of
+	// threads: how much balance would save, how much if none waited for others.
+	parts []int64
+	paths map[uint32]bool // its call paths; nil: all calls that communicate
+	asked *Change         // nil: the user did not ask for it
+	late  bool            // it has waits for a late receiver
 	tenth *change
 }
 
-// changeable tells which time outside of MPI calls levers change.
+// changeable reports whether levers of functions and intervals change time in an activity.
 func changeable(activity uint32) bool {
 	switch activity {
 	case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityWait, xtf.ActivityOutside, xtf.ActivityOverhead, xtf.ActivityDeviceIdle:
@@ -55,7 +57,7 @@ func changeable(activity uint32) bool {
 	return !onDevice(activity)
 }
 
-// onDevice tells which time a stream of a device works, or a host waits for that.
+// onDevice reports whether in an activity a stream of a device works, or a host waits for that.
 func onDevice(activity uint32) bool {
 	return activity == xtf.ActivityKernel || activity == xtf.ActivityTransfer
 }
@@ -130,7 +132,7 @@ func (x *search) try() error {
 	return x.save(whole, strings.Join(texts, ", "))
 }
 
-// replay tries changes. The first of all is none, and gives base.
+// replay tries changes, and sets how much each saves. If base is nil the first change must be none, and sets it.
 func (x *search) replay(all []change, base **causes.Outcome) error {
 	for some := range slices.Chunk(all, x.levers.AtOnce()) {
 		var levers []*causes.Lever
@@ -161,7 +163,7 @@ func (x *search) replay(all []change, base **causes.Outcome) error {
 	return nil
 }
 
-// unknown says what a replay cannot know of the run. Collective.
+// unknown sets the fields of the report about what the replay does not know. Collective.
 func (x *search) unknown(base *causes.Outcome) error {
 	var regions []uint32
 	for i := range x.run.Defs.Regions {
@@ -214,8 +216,8 @@ func (x *search) unknown(base *causes.Outcome) error {
 	return nil
 }
 
-// between sets what 10 % less time saves where it follows from what 50 % and all of it save, to 10^-5 of the runtime: the runtime is a
-// convex function of a time that is scaled (a maximum of sums), so it lies between a chord and the continuation of another one.
+// between sets how much 10 % less time saves, if the savings of 50 % and 100 % determine it to 10^-5 of the runtime; else it returns false.
+// The runtime is a convex function of a time that is scaled (a maximum of sums), so it is between a chord and the extension of another one.
 func (t *target) between(runtime uint64) bool {
 	least := *t.Half / 5
 	most := *t.Half - (*t.Gone-*t.Half)*4/5
@@ -226,8 +228,8 @@ func (t *target) between(runtime uint64) bool {
 	return true
 }
 
-// longest finds the most that functions and intervals take on one location: where the analysis does not know who waits for whom, the
-// critical path goes past what decides. Memory: 16 bytes for each call path and interval. Collective.
+// longest sets functions and intervals: the most ticks of each on one location. Targets are chosen by these too, because the critical path
+// misses what matters where the analysis does not know who waits for whom. Memory: 16 bytes for each call path and interval. Collective.
 func (x *search) longest() error {
 	first := map[uint32]uint32{} // path of a function
 	for path, region := range x.paths.functions {
@@ -262,7 +264,7 @@ func (x *search) longest() error {
 	return nil
 }
 
-// targets chooses what is tried: what takes most of the critical path or of a location, and what waits most.
+// targets chooses targets: those that take most of the critical path or of a location, and those that wait most.
 func (x *search) targets() ([]target, error) {
 	functions, kernels, nodes, sites := map[uint32]uint64{}, map[uint32]uint64{}, map[uint32]uint64{}, map[uint32]uint64{}
 	err := results.Load(x.run, xtf.WholeRun, func(t *xtf.PathTotal) {
@@ -325,7 +327,7 @@ func (x *search) targets() ([]target, error) {
 		t.Critical = kernels[region]
 		t.is = func(path, activity, _ uint32) bool { return onDevice(activity) && x.paths.regions[path] == region }
 	}
-	maps.DeleteFunc(patterns, func(k uint32, _ uint64) bool { return len(of[k]) == 1 }) // as the call site
+	maps.DeleteFunc(patterns, func(k uint32, _ uint64) bool { return len(of[k]) == 1 }) // the same as its call site
 	for _, k := range most(patterns, x.o.Targets) {
 		t := add(kindPattern, results.PatternLabel(results.PatternName(k)))
 		t.Time, t.paths, t.late = patterns[k], of[k], k == xtf.WaitLateReceiver
@@ -371,18 +373,18 @@ func (x *search) targets() ([]target, error) {
 	return list, nil
 }
 
-// inNode tells own time in an interval.
+// inNode returns a function that reports whether time outside of MPI is in an interval.
 func inNode(n uint32) func(path, activity, node uint32) bool {
 	return func(_, activity, node uint32) bool { return changeable(activity) && node == n }
 }
 
-// communicates reports whether a call path is one of a message or collective operation.
+// communicates reports whether a call path is that of a message or collective operation.
 func (x *search) communicates(path uint32) bool {
 	r := x.run.Defs.Region(x.paths.regions[path])
 	return r != nil && x.run.Defs.Class(r)&(trace.ClassP2P|trace.ClassColl) != 0
 }
 
-// greater is the greater one of each two.
+// greater returns the greater value of each key.
 func greater(a, b map[uint32]uint64) map[uint32]uint64 {
 	a = maps.Clone(a)
 	for k, v := range b {
@@ -391,7 +393,7 @@ func greater(a, b map[uint32]uint64) map[uint32]uint64 {
 	return a
 }
 
-// parallel are the call paths in parallel regions of OpenMP.
+// parallel returns the call paths in parallel regions of OpenMP.
 func (x *search) parallel() map[uint32]bool {
 	roles, paths := threads.NewRoles(x.run.Defs), map[uint32]bool{}
 	for n := uint32(1); int(n) < x.paths.Len(); n++ { // callers come first
@@ -402,7 +404,8 @@ func (x *search) parallel() map[uint32]bool {
 	return paths
 }
 
-// idle is how much shorter the parallel regions of own processes would be, were the work of their threads balanced, and if none waited.
+// idle sets the parts of target "parallel regions" for this rank's processes: how much shorter their regions would be if the work of
+// threads were balanced, and if no thread waited.
 func (x *search) idle(parts []int64) error {
 	own := x.ranges[x.c.Rank()]
 	for p := own.First; p < own.End; p++ {
@@ -429,7 +432,7 @@ func (x *search) idle(parts []int64) error {
 	return nil
 }
 
-// function names a region, or what is outside of all.
+// function returns the name of a region, or of the time outside of all.
 func (x *search) function(region uint32) string {
 	if region == trace.Undefined {
 		return results.PathLabel(nil)
@@ -443,14 +446,14 @@ func collective(d *trace.Definitions, r *trace.Region) bool {
 	return c&(trace.ClassColl|trace.ClassStart) == trace.ClassColl
 }
 
-// most are the keys of the largest values, largest first.
+// most returns the keys of the n largest values, the largest first, without values of 0.
 func most(of map[uint32]uint64, n int) []uint32 {
 	list := slices.SortedFunc(maps.Keys(of), func(a, b uint32) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
 	list = slices.DeleteFunc(list, func(k uint32) bool { return of[k] == 0 })
 	return list[:min(n, len(list))]
 }
 
-// measure sums up what targets take on each location. Collective.
+// measure sets the ticks of targets by location, and their parts. Collective.
 func (x *search) measure(list []target) error {
 	first, locations := x.ranges[x.c.Rank()].First, x.run.Defs.NumLocations()
 	for i := range list {
@@ -497,36 +500,36 @@ func (x *search) measure(list []target) error {
 	return nil
 }
 
-// share is what is left of what a location does by itself or, of devices, the streams of a process do.
+// share returns what is left of the time of location i, or of the streams of process i.
 type share func(i int, devices bool) causes.Share
 
 func every(s causes.Share) share { return func(int, bool) causes.Share { return s } }
 
-// streams is what streams take, by process.
+// streams returns how long streams work, by process.
 func (t *target) streams() []int64 { return t.parts[len(t.parts)/2:] }
 
-// left is what is left of what a host waits for its streams, or these work, where these take a share. Of a wait as much less is left as the
-// streams take less on the whole: the host has worked already when it begins to wait.
+// left returns what is left of a host's wait for its streams if these only take share s of their time: the wait is shorter by as many
+// ticks as the streams' work.
 func (t *target) left(process uint32, s share) causes.Share {
 	waited, takes := t.parts[process], t.streams()[process]
 	wait := waited - takes + int64(s(int(process), true).Of(uint64(takes)))
 	return shareOf(wait, waited)
 }
 
-// shareOf is the share that some ticks are of others.
+// shareOf returns the share of some ticks in others, rounded up.
 func shareOf(ticks, of int64) causes.Share {
 	return causes.Share(math.Ceil(float64(max(ticks, 0)) / float64(max(of, 1)) * float64(causes.Whole)))
 }
 
-// change is one of a target, and where what it saves goes.
+// change is a change of a target.
 type change struct {
 	lever causes.Lever
 	of    *target
-	saved **int64
-	says  bool // where waiting goes
+	saved **int64 // the field for how much it saves
+	says  bool    // it sets Goes of the target
 }
 
-// changes are those of a target.
+// changes returns the changes of a target to try.
 func (t *target) changes(x *search) (list []change) {
 	work := func(to **int64, says bool, s share) {
 		list = append(list, change{t.work(x, s), t, to, says})
@@ -573,6 +576,7 @@ func (t *target) changes(x *search) (list []change) {
 	return list
 }
 
+// calls returns a lever that changes the calls of the target.
 func (t *target) calls(x *search, c causes.ChangedCall) causes.Lever {
 	return causes.Lever{Call: func(path uint32) causes.ChangedCall {
 		if t.paths[path] || t.paths == nil && x.communicates(path) {
@@ -582,7 +586,7 @@ func (t *target) calls(x *search, c causes.ChangedCall) causes.Lever {
 	}}
 }
 
-// work changes time outside of MPI that belongs to the target.
+// work returns a lever that changes the time outside of MPI that belongs to the target.
 func (t *target) work(x *search, s share) causes.Lever {
 	return causes.Lever{Work: func(at causes.Place) causes.Share {
 		switch {
@@ -596,7 +600,7 @@ func (t *target) work(x *search, s share) causes.Lever {
 	}}
 }
 
-// balance gives every location that runs the target the mean of those, and the streams of every process the mean of theirs.
+// balance returns a share that makes the target take the mean time on all locations that have some, and on the streams of all processes.
 func (t *target) balance() share {
 	mean := func(of []int64) float64 {
 		n, sum := int64(0), int64(0)
@@ -620,7 +624,7 @@ func (t *target) balance() share {
 	}
 }
 
-// goes says where the waiting grows most.
+// goes sets the call site whose waiting grows most.
 func (t *target) goes(x *search, base, out *causes.Outcome) {
 	t.Goes, t.GoesTo = "", 0
 	was := map[uint32]uint64{}
