@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// Options says what to write where. It is the same on all ranks.
+// Options are the same on all ranks.
 type Options struct {
 	Run       string // the XTF file
 	Output    string // the anchor file, or the folder for one named traces.otf2
@@ -29,12 +29,11 @@ type Options struct {
 	Show      func(jobs.Progress) // on rank 0
 	// Select returns which locations to write; nil writes all.
 	Select func(d *trace.Definitions) (func(p trace.P) bool, error)
-	// Window returns the part of the time to write; nil writes all. It is called on rank 0.
+	// Window returns the slice of time to write; nil writes all. It is called on rank 0.
 	Window func() (Window, error)
 }
 
-// Result is what the ranks wrote together. Differs and
-// Unreadable are there on rank 0 only.
+// Result is what all ranks wrote together. Differs and Unreadable are set on rank 0 only.
 type Result struct {
 	Anchor     string // path
 	FileID     string // of the XTF file
@@ -42,12 +41,12 @@ type Result struct {
 	Bytes      uint64 // of the event files
 	Locations  int
 	LeftOut    int               // locations that were not selected: they have no events
-	Deviation  graph.Deviation   // what the times may be away from the true ones
-	Differs    []stats.CodeTotal // what the analysis had to leave out or change, by ascending code
-	Lost       int               // locations whose part of the file is damaged: they have no events, or what was wrong with them is not known
-	Unreadable []Lost            // the same, one by one
+	Deviation  graph.Deviation   // how far times may be from the true ones
+	Differs    []stats.CodeTotal // diagnostics of what the analysis left out or changed, by ascending code
+	Lost       int               // locations whose part of the file is damaged: they have no events, or their diagnostics are unknown
+	Unreadable []Lost            // these locations
 	EventChunk int               // bytes
-	Window     *Window           // nil: all of the time
+	Window     *Window           // nil: all
 	Cut        Cut
 }
 
@@ -58,8 +57,7 @@ type Lost struct {
 	Error           string
 }
 
-// Exact reports whether the archive has every event of the analysed trace as it
-// was, clocks corrected.
+// Exact reports whether the archive has every event of the analysed trace as it was, with corrected clocks.
 func (r *Result) Exact() bool {
 	return r.Deviation.Lossless() && len(r.Differs) == 0 && r.Lost == 0 && r.LeftOut == 0 && r.Window == nil
 }
@@ -76,25 +74,22 @@ type export struct {
 	place    *archivePlace
 	sizes    []graphSize
 	own      partition.Range
-	written  []uint64 // events, of each own location
-	last     trace.Time
-	rowless  bool // the file has no rows of events; known on rank 0
+	written  []uint64   // by location of this rank: events
+	last     trace.Time // of the events written
+	rowless  bool       // the file has no rows of events; set on rank 0
 	window   *Window
-	members  map[uint32]bool // whether all members of a communicator are selected, as far as asked
+	members  map[uint32]bool // by communicator: all members are selected; see whole
 	lost     []Lost
 	meter    *jobs.Meter
 	res      Result
 }
 
-// Write writes the event streams of the call graph as an OTF2 archive. It is
-// complete under its final name or not there: the anchor file comes last. Its
-// bytes do not depend on the number of ranks. Collective: all ranks return the
-// same error.
+// Write writes the event streams of the call graph as an OTF2 archive. Under its final name the archive is complete or missing: the anchor
+// file comes last. Its bytes do not depend on the number of ranks. Collective: all ranks return the same error.
 //
-// Memory of a rank: 4 times the definitions; the shared graph, 20 to 40 bytes a
-// node, and its section once; 16 bytes per location; and of the one location
-// in progress the blob, 24 bytes per node, 4 per slot, 56 for each 1 024 values
-// and 8 KiB per column, a batch of 4 096 events and a chunk of the archive.
+// Memory of a rank: 4 times the definitions; the shared graph, 20 to 40 bytes per node, and its section once; 16 bytes per location; and of
+// one location the blob, 24 bytes per node, 4 per slot, 56 for each 1 024 values and 8 KiB per column, a batch of 4 096 events and a
+// chunk of the archive.
 func Write(c mpi.Comm, o Options) (*Result, error) {
 	x := &export{o: o, c: c, place: newArchivePlace(o.Output)}
 	side, err := c.Dup()
@@ -148,7 +143,7 @@ func (x *export) work() error {
 	return x.commit()
 }
 
-// open reads definitions and graph on rank 0 and gives them to all ranks.
+// open reads definitions, graph and options on rank 0, and gives them to all ranks.
 func (x *export) open() error {
 	for _, part := range []struct {
 		read  func() ([]byte, error)
@@ -198,13 +193,14 @@ func (x *export) open() error {
 	return x.openWindow()
 }
 
-// readOptions reads from the provenance how the analysis treated the input.
+// readOptions reads from the provenance whether the file has rows.
 func (x *export) readOptions() error {
 	p, err := jobs.ProvenanceOf(x.file)
 	x.rowless = p.Options["events"] == "none"
 	return err
 }
 
+// claim locks the output and makes the folder of this job.
 func (x *export) claim() error {
 	var err error
 	if x.c.Rank() == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// commit writes definitions and anchor on rank 0 and gives the archive its name.
+// commit adds up the result on all ranks, and publishes the archive on rank 0.
 func (x *export) commit() error {
 	counts, err := x.c.Gather(jobs.AppendWords(nil, x.written...), 0)
 	if err != nil {
@@ -47,7 +47,7 @@ func (x *export) commit() error {
 	return jobs.Agree(x.c, err)
 }
 
-// gathered puts what the ranks wrote into the definitions.
+// gathered sets numbers of events and the length of the run in the definitions, and the unreadable locations in the result.
 func (x *export) gathered(counts, losts [][]byte, last trace.Time) error {
 	for p, n := range jobs.TakeWords[uint64](counts...) {
 		x.defs.Location(trace.P(p)).Events = n
@@ -72,7 +72,7 @@ func (x *export) gathered(counts, losts [][]byte, last trace.Time) error {
 	return nil
 }
 
-// publish completes the archive and moves it to its place.
+// publish writes definitions and anchor, and moves the archive to its place.
 func (x *export) publish() error {
 	w, err := otf2.Create(x.place.work, x.place.name, x.defs, otf2.Options{
 		EventChunk: x.res.EventChunk, Creator: "coppice " + x.o.Version, Description: x.res.describe(), Properties: x.res.properties(),
@@ -89,7 +89,7 @@ func (x *export) publish() error {
 	return xtfwriter.OutputError("", x.place.publish(x.o.Force))
 }
 
-// describe tells people what the archive is.
+// describe describes the archive, for people.
 func (r *Result) describe() string {
 	text := "events of the call graph of XTF file " + r.FileID + ", clocks corrected"
 	if r.Window != nil {
@@ -106,7 +106,7 @@ func (r *Result) describe() string {
 	return text
 }
 
-// properties tell programs the same; the names begin with COPPICE.
+// properties describes the archive, for programs. Names begin with COPPICE.
 func (r *Result) properties() []otf2.Property {
 	list := []otf2.Property{
 		{Name: "COPPICE::XTF_FILE", Value: r.FileID},

@@ -14,11 +14,11 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// archivePlace is where an archive goes: first to work, then to dir.
+// archivePlace is the place of an archive: first in folder work, then in dir.
 type archivePlace struct {
 	dir, name string
 	work      string // folder of this job
-	made      bool   // dir was made by this job
+	made      bool   // this job made dir
 }
 
 const anchorSuffix = ".otf2"
@@ -32,12 +32,12 @@ func newArchivePlace(output string) *archivePlace {
 
 func (a *archivePlace) anchor() string { return filepath.Join(a.dir, a.name+anchorSuffix) }
 
-// parts are the names of an archive below a folder, the anchor last.
+// parts returns the names of an archive's parts in a folder, the anchor last.
 func (a *archivePlace) parts() []string {
 	return []string{a.name, a.name + ".def", a.name + anchorSuffix}
 }
 
-// prepare makes the folder and looks whether the names are free.
+// prepare makes the folder and checks that the names are free.
 func (a *archivePlace) prepare(force bool) error {
 	err := os.Mkdir(a.dir, 0o777)
 	a.made = err == nil
@@ -47,8 +47,7 @@ func (a *archivePlace) prepare(force bool) error {
 	return a.free(force)
 }
 
-// free fails if something is there that must not be replaced: without force a
-// part of an archive, with it whatever is none.
+// free fails if there is something that must not be replaced: without force any part of an archive, with force anything else.
 func (a *archivePlace) free(force bool) error {
 	for _, part := range slices.Backward(a.parts()) {
 		path := filepath.Join(a.dir, part)
@@ -76,14 +75,14 @@ func (a *archivePlace) free(force bool) error {
 	return nil
 }
 
-// isLocationFile tells events and definitions of a location by the name.
+// isLocationFile reports whether a file has the name of events or definitions of a location.
 func isLocationFile(e fs.DirEntry) bool {
 	ext := filepath.Ext(e.Name())
 	_, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), ext), 10, 64)
 	return err == nil && (ext == ".evt" || ext == ".def") && !e.IsDir()
 }
 
-// begin makes the folder of this job and removes those of jobs that were killed.
+// begin makes the folder of this job, and removes those of jobs that were killed.
 func (a *archivePlace) begin() error {
 	entries, err := os.ReadDir(filepath.Dir(a.work))
 	for _, e := range entries {
@@ -94,7 +93,7 @@ func (a *archivePlace) begin() error {
 	return errors.Join(err, os.Mkdir(a.work, 0o777))
 }
 
-// publish moves the parts to their place, the anchor last. On error they go back.
+// publish moves the parts to dir, the anchor last. On an error it moves them back.
 func (a *archivePlace) publish(force bool) error {
 	err := a.free(force)
 	if err == nil && force {
@@ -132,10 +131,9 @@ func (a *archivePlace) removeOld() error {
 	return nil
 }
 
-// leave removes the folder of the archive after a failure, if this job made it
-// and nothing is in it.
+// leave removes dir after a failure, if this job made it and it is empty.
 func (a *archivePlace) leave() {
 	if a.made {
-		_ = os.Remove(a.dir) // not empty: somebody uses it
+		_ = os.Remove(a.dir)
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// Cut counts what a slice leaves out because its other part is outside.
+// Cut counts what a slice leaves out or cuts because another part of it is outside of the window.
 type Cut struct {
-	Messages    uint64 `json:"messages"`    // ends in the window, without a record
-	Collectives uint64 `json:"collectives"` // calls of members, the same
+	Messages    uint64 `json:"messages"`    // sides of messages in the window, left out
+	Collectives uint64 `json:"collectives"` // members of collectives in the window, left out
 	Requests    uint64 `json:"requests"`    // records of requests that began outside, or whose operation is left out
-	Calls       uint64 `json:"calls"`       // that begin or end at a border of the window
+	Calls       uint64 `json:"calls"`       // calls that are cut at a border of the window
 }
 
 // Window is the part [Begin, End) of a run, in ticks since its begin.
@@ -32,7 +32,7 @@ var errNoRows = errors.New("a part of the time needs to know which messages have
 // errLossy says that a slice needs exact times.
 var errLossy = errors.New("a part of the time needs the exact times of the events, and the call graph of the file has others: it was analyzed with --deviation. Export the whole run without --time, or analyze the archive without --deviation")
 
-// openWindow gives all ranks the window that rank 0 asks for, before the output is touched.
+// openWindow sets the window on all ranks, before the output is touched.
 func (x *export) openWindow() error {
 	if x.o.Window == nil {
 		return nil
@@ -57,7 +57,7 @@ func (x *export) openWindow() error {
 	return nil
 }
 
-// whole reports whether all known members of a communicator are chosen, so that its collectives are complete.
+// whole reports whether all known members of a communicator are selected, so that its collectives are complete.
 func (x *export) whole(comm uint32) bool {
 	if x.o.Select == nil {
 		return true
@@ -77,8 +77,8 @@ func (x *export) whole(comm uint32) bool {
 	return all
 }
 
-// messageInside reports whether a message belongs to the slice: both its calls begin in the window, on chosen processes.
-// The rows of both ends answer alike. A message without another end in the run belongs to it with its one call.
+// messageInside reports whether a message belongs to the slice: the calls of both sides begin in the window, on selected processes. The
+// result is the same for both sides. For a message without a partner its own call decides.
 func (x *export) messageInside(m *xtf.P2P) bool {
 	w := x.window
 	if m.T < w.Begin || m.T >= w.End {
@@ -90,12 +90,13 @@ func (x *export) messageInside(m *xtf.P2P) bool {
 	return uint64(m.MateP) < uint64(x.defs.NumLocations()) && m.MateT >= w.Begin && m.MateT < w.End && x.selected(trace.P(m.MateP))
 }
 
-// collectiveInside reports the same of a collective operation, for all members alike: the last one comes in the window, and
-// none has left before it. One that does not block comes when it is begun, so its last end has to lie in the window too.
+// collectiveInside reports whether a collective operation belongs to the slice, the same for all members: the last member enters in the
+// window, and none left before the window. A nonblocking one belongs to the slice if no member ends before the window and the last
+// one ends in it.
 func (x *export) collectiveInside(r *xtf.Coll) bool {
 	w := x.window
 	enter, first, last := r.LastEnter, r.FirstLeave, r.LastLeave
-	if r.Ordinal == xtf.Never { // nobody else is known
+	if r.Ordinal == xtf.Never { // other members are unknown
 		enter, first, last = r.T, r.End, r.End
 	}
 	if first < w.Begin || !x.whole(r.Comm) {
@@ -107,9 +108,9 @@ func (x *export) collectiveInside(r *xtf.Coll) bool {
 	return enter >= w.Begin && enter < w.End
 }
 
-// writeSlice writes what a location has in the window: it walks over the location's events twice, to know at a request
-// whether its operation belongs to the slice. That takes 8 bytes, in sets, for each request that does not, or that was
-// posted before the window, next to those that are open.
+// writeSlice writes the part of a location in the window. It walks over the location's events twice, so that the second walk knows at a
+// posting whether its operation belongs to the slice. Memory: the open requests, and 8 bytes, in sets, for each request in the window
+// whose operation is left out, or that was posted before the window.
 func (x *export) writeSlice(l *otf2.LocationWriter, loc *ccg.Location) error {
 	if loc.Events() == 0 || x.window.Begin >= x.window.End {
 		return nil
@@ -146,7 +147,7 @@ func (x *export) writeSlice(l *otf2.LocationWriter, loc *ccg.Location) error {
 	return nil
 }
 
-// later adds ticks to a time, and stays at what a clock can show.
+// later adds ticks to a time. It returns the greatest time if the sum overflows.
 func later(t trace.Time, ticks uint64) trace.Time {
 	if s := t + trace.Time(ticks); s >= t {
 		return s
@@ -162,11 +163,11 @@ type sliceRequest struct {
 	kept   bool // of sends: the send belongs to the slice
 }
 
-// slicePlan is what the first walk finds out for the second.
+// slicePlan is what the second walk needs from the first one. Postings are named by their event.
 type slicePlan struct {
-	doomed map[uint64]bool // requests in the window whose operation is not in the slice, by event
-	early  map[uint64]bool // requests before it whose operation is
-	posts  []slicePost     // those of early, in their order
+	doomed map[uint64]bool // postings in the window whose operation is not in the slice
+	early  map[uint64]bool // postings before the window whose operation is in the slice
+	posts  []slicePost     // those of early, in order
 }
 
 type slicePost struct {
@@ -174,7 +175,7 @@ type slicePost struct {
 	kind      trace.Kind
 }
 
-// tooFew is why there is no row for an operation.
+// tooFew returns the error for an operation without a row.
 func tooFew(err error) error {
 	return cmp.Or(err, fmt.Errorf("the call graph has more operations than the rows: %w", xtf.ErrCorrupt))
 }
@@ -195,7 +196,7 @@ func (s *slicer) open(p xtf.Proc) error {
 	return nil
 }
 
-// walk passes over the events up to the end of the window, and of the MPI call that is open there.
+// walk reads the events up to the end of the window, and of the MPI call that is open there.
 func (s *slicer) walk(loc *ccg.Location, write func(*trace.Batch) error) error {
 	r := loc.Expand()
 	var in trace.Batch
@@ -227,7 +228,7 @@ func (s *slicer) walk(loc *ccg.Location, write func(*trace.Batch) error) error {
 	}
 }
 
-// describeWindow says in words and numbers what the slice is.
+// describeWindow returns the properties of the slice.
 func (r *Result) describeWindow() []otf2.Property {
 	if r.Window == nil {
 		return nil
@@ -238,7 +239,7 @@ func (r *Result) describeWindow() []otf2.Property {
 	}
 }
 
-// sliceError gives an error of reading the file for a slice the exit code of input; those of writing have theirs.
+// sliceError gives an error of reading the file the exit code of input, and one of writing that of output.
 func (x *export) sliceError(err error) error {
 	if err == nil || jobs.Unreadable(err) {
 		return jobs.InputError(x.o.Run, err)

@@ -9,13 +9,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// slicer cuts the events of one location to a window. Calls that are open at its begin are entered there, calls open at its
-// end are left there. Records of messages and collectives that belong to the slice, but are outside of it in a call that
-// reaches into it, move to the border; so do requests of theirs that were posted before the window.
+// slicer cuts the events of one location to a window. It enters calls that are open at the begin of the window there, and leaves calls that
+// are open at its end there. Records of messages and collectives that belong to the slice, but are outside of the window in a call that
+// reaches into it, move to the border; so do requests of these that were posted before the window.
 type slicer struct {
 	x          *export
 	plan       *slicePlan
-	first      bool // the walk that makes the plan
+	first      bool // this is the walk that makes the plan
 	begin, end trace.Time
 	messages   xtf.Rows[xtf.P2P]
 	colls      xtf.Rows[xtf.Coll]
@@ -23,17 +23,17 @@ type slicer struct {
 	cut        Cut
 
 	calls    []sliceCall // open ones
-	mpi      int         // index of the outermost MPI call in calls, -1: none
-	tail     int         // after the end: calls that are open there less those that have been left, and more that were entered
+	mpi      int         // index of the outermost MPI call in calls, -1 for none
+	tail     int         // after the window: number of open calls
 	requests map[uint64]sliceRequest
 	begun    bool        // a collective has begun before the window
-	ended    []sliceCall // records of collectives of the slice before it, in calls that may be open at its begin
+	ended    []sliceCall // records of collectives of the slice before the window, in calls that may be open at its begin
 	entered  bool        // the begin of the window is written
 	past     bool        // the end of the window is reached
 	done     bool
 }
 
-// sliceCall is an open call: its record, to enter it again, and the words of one that leaves it.
+// sliceCall is a record to write again: the enter of an open call, or a record of a collective.
 type sliceCall struct {
 	kind    trace.Kind
 	ref     uint32
@@ -76,7 +76,6 @@ func (s *slicer) event(b *trace.Batch, e *trace.Event, n uint64) error {
 	case trace.RmaCollectiveEnd:
 		return s.onWindow(b, e, w)
 	case trace.MpiIrecvRequest, trace.NonBlockingCollectiveRequest:
-		// Takes the posting of a receive or of a collective.
 		id := w[0]
 		s.requests[id] = sliceRequest{event: n, kind: e.Kind, inside: s.entered}
 		switch {
@@ -96,10 +95,10 @@ func (s *slicer) event(b *trace.Batch, e *trace.Event, n uint64) error {
 	return nil
 }
 
-// inside reports whether the event in hand lies in the window.
+// inside reports whether the current event is in the window.
 func (s *slicer) inside() bool { return s.entered && !s.past }
 
-// copy writes an event as it is, or at the end of the window if it lies after.
+// copy writes an event, at the border of the window if it is outside.
 func (s *slicer) copy(b *trace.Batch, e *trace.Event) {
 	c := *e
 	c.Arg = uint32(len(s.out.Args))
@@ -108,7 +107,7 @@ func (s *slicer) copy(b *trace.Batch, e *trace.Event) {
 	s.out.Args = append(s.out.Args, b.Words(e)...)
 }
 
-// enterWindow writes what is in progress at the begin of the window.
+// enterWindow writes the calls and operations in progress at the begin of the window.
 func (s *slicer) enterWindow() {
 	s.entered = true
 	for i := range s.calls {
@@ -167,9 +166,9 @@ func (s *slicer) leave(b *trace.Batch, e *trace.Event) {
 	}
 }
 
-// message takes a message: its row says whether it belongs to the slice.
+// message takes a message, whose row says whether it belongs to the slice.
 func (s *slicer) message(b *trace.Batch, e *trace.Event, w []uint64, n uint64) error {
-	for s.messages.More && s.messages.Row.Kind&xtf.P2PNotice != 0 { // of other records
+	for s.messages.More && s.messages.Row.Kind&xtf.P2PNotice != 0 { // notices have other records
 		s.messages.Next()
 	}
 	if !s.messages.More {
@@ -200,7 +199,7 @@ func (s *slicer) message(b *trace.Batch, e *trace.Event, w []uint64, n uint64) e
 	return nil
 }
 
-// completes ends request id of a receive or collective that belongs to the slice or does not.
+// completes ends request id of a receive or collective. keep says whether the operation belongs to the slice.
 func (s *slicer) completes(id uint64, keep bool) {
 	r, ok := s.requests[id]
 	delete(s.requests, id)
@@ -219,6 +218,7 @@ func (s *slicer) completes(id uint64, keep bool) {
 	}
 }
 
+// doom notes that the posting with this event is left out.
 func (s *slicer) doom(event uint64) {
 	if s.plan.doomed == nil {
 		s.plan.doomed = map[uint64]bool{}
@@ -226,14 +226,14 @@ func (s *slicer) doom(event uint64) {
 	s.plan.doomed[event] = true
 }
 
-// nextCollective reports whether the next collective of the rows is one that blocks and belongs to the slice.
+// nextCollective reports whether the next collective row is a blocking one that belongs to the slice.
 func (s *slicer) nextCollective() bool {
 	s.skipOthers()
 	r := &s.colls.Row
 	return s.colls.More && r.Flags&xtf.CollNonBlocking == 0 && s.x.collectiveInside(r)
 }
 
-// skipOthers passes over collective operations of other records.
+// skipOthers skips rows of collective operations that have other records: on files and windows.
 func (s *slicer) skipOthers() {
 	for s.colls.More && trace.Unnumbered(s.colls.Row.Flags&xtf.CollOpMask) {
 		s.colls.Next()
@@ -261,7 +261,7 @@ func (s *slicer) collective(b *trace.Batch, e *trace.Event, w []uint64) error {
 	return nil
 }
 
-// onWindow takes the end of a collective operation on a window, which has a row if it is one of several processes of MPI.
+// onWindow takes the end of a collective operation on a window. It has a row if several processes take part and it is in an MPI call.
 func (s *slicer) onWindow(b *trace.Batch, e *trace.Event, w []uint64) error {
 	comm, known := s.x.defs.WindowComm(uint32(w[2]))
 	op, ok := trace.OnWindow(w[0])
@@ -283,7 +283,7 @@ func (s *slicer) onWindow(b *trace.Batch, e *trace.Event, w []uint64) error {
 	return nil
 }
 
-// member writes the end of a collective operation that belongs to the slice.
+// member writes the end of a collective operation, if keep says that it belongs to the slice.
 func (s *slicer) member(b *trace.Batch, e *trace.Event, w []uint64, keep, begun bool) {
 	switch {
 	case keep && s.entered:
@@ -298,7 +298,7 @@ func (s *slicer) member(b *trace.Batch, e *trace.Event, w []uint64, keep, begun 
 	}
 }
 
-// use takes a record of a request: it is written where the request is.
+// use takes a record that uses a request. It writes the record if it wrote the posting of the request.
 func (s *slicer) use(b *trace.Batch, e *trace.Event, id uint64) {
 	if s.past {
 		return
@@ -321,7 +321,7 @@ func (s *slicer) use(b *trace.Batch, e *trace.Event, id uint64) {
 	}
 }
 
-// finish writes what is in progress at the end of the window. Sends that are not complete there are completed.
+// finish completes sends and leaves calls that are open at the end of the window. In the first walk it completes the plan.
 func (s *slicer) finish() {
 	if s.first {
 		for _, r := range s.requests {
@@ -335,7 +335,7 @@ func (s *slicer) finish() {
 	if !s.entered {
 		return
 	}
-	// Completes the sends that are in progress, in the order in which they began.
+	// Sends complete in the order in which they began.
 	var open []slicePost
 	for id, r := range s.requests {
 		if r.kind == trace.MpiIsend && r.kept {

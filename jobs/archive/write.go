@@ -19,22 +19,20 @@ import (
 
 // graphSize is the size of a location's part of the graph.
 type graphSize struct {
-	bytes  uint64 // stored
+	bytes  uint64 // in the file
 	events uint64
 }
 
-// outside are diagnostics of records as well as of definitions; in the latter
-// case the file does not have the record.
+// outside are codes of diagnostics of events or of definitions. A definition with such a diagnostic is not in the file.
 var outside = [...]trace.Code{trace.DiagUnknownRecord, trace.DiagSurplus}
 
-// changing are diagnostics that say the streams of the file are not those of
-// the archive it was made from.
+// changing are codes of diagnostics that say that the streams of the file differ from those of the trace it was made from.
 var changing = []trace.Code{
 	trace.DiagMissingEvents, trace.DiagTruncated, trace.DiagCorrupt, trace.DiagTimeBackwards, trace.DiagMissingLocalDef, trace.DiagBadLocalDef, trace.DiagBadDefinition,
 }
 
-// measure looks at the sizes of all locations, each rank at an equal share, and
-// deals the locations out by events, which decide the time.
+// measure reads the sizes of all locations, each rank an equal share, and distributes the locations by their events, on which the time
+// depends.
 func (x *export) measure() error {
 	n := x.defs.NumLocations()
 	lo, hi := n*x.c.Rank()/x.c.Size(), n*(x.c.Rank()+1)/x.c.Size()
@@ -78,8 +76,7 @@ func (x *export) measure() error {
 	return jobs.Agree(x.c, err)
 }
 
-// sizeOf reads the size of location p. What is damaged has none; writing it
-// meets the damage again.
+// sizeOf reads the size of location p. If it is damaged the size is 0; the error comes again when the location is written.
 func (x *export) sizeOf(p xtf.Proc) (graphSize, error) {
 	var s graphSize
 	row, err := x.file.Dir(p)
@@ -99,7 +96,7 @@ func (x *export) sizeOf(p xtf.Proc) (graphSize, error) {
 	return s, err
 }
 
-// countOutside adds how often the codes of outside were found in location p: where that is damaged, so often that none is one of
+// countOutside adds the diagnostics of location p with codes of outside. If they are damaged it adds so many that none counts for
 // definitions.
 func (x *export) countOutside(p xtf.Proc, n []int64) error {
 	err := x.diagnostics(p, func(d *xtf.Diag) {
@@ -125,8 +122,8 @@ func (x *export) diagnostics(p xtf.Proc, f func(d *xtf.Diag)) error {
 	})
 }
 
-// differences lists what was left out or changed before it came into the file.
-// inside counts what the locations have of the codes of outside.
+// differences lists the diagnostics of what was left out or changed before it came into the file. inside is the number of diagnostics of
+// locations, by index in outside.
 func (x *export) differences(inside []int64) error {
 	return x.diagnostics(xtf.WholeRun, func(d *xtf.Diag) {
 		t := stats.CodeTotal{Code: trace.Code(d.Code), Count: d.Count, Worst: d.Worst, Locations: d.Event}
@@ -147,8 +144,7 @@ func (x *export) differences(inside []int64) error {
 // firstChunk is the size of event chunks unless a record needs larger ones.
 const firstChunk = 1 << 20
 
-// write writes the files of all locations. When a record fits no chunk all
-// ranks begin again with chunks four times as large.
+// write writes the files of all locations. If a record does not fit in a chunk, all ranks begin again with chunks four times as large.
 func (x *export) write() error {
 	var own, all uint64
 	for p := range x.sizes {
@@ -189,7 +185,7 @@ func (x *export) writeLocations(chunk int) error {
 	var batch trace.Batch
 	for p := x.own.First; p < x.own.End; p++ {
 		if q, ok := x.defs.Ordinal(x.defs.Location(p).Ref); ok && q != p {
-			x.written = append(x.written, 0) // defined twice: both share one file
+			x.written = append(x.written, 0) // defined twice: they share one file
 			continue
 		}
 		if err := x.writeLocation(w, p, &batch); err != nil {
@@ -227,7 +223,7 @@ func (x *export) writeLocation(w *otf2.Writer, p trace.P, batch *trace.Batch) er
 	return err
 }
 
-// writeEvents expands a location. Errors of reading have the exit code of input.
+// writeEvents writes the events of a location. Errors of reading have the exit code of input.
 func (x *export) writeEvents(l *otf2.LocationWriter, p trace.P, batch *trace.Batch) error {
 	left := x.sizes[p].bytes
 	defer func() { x.meter.Add(left) }()
