@@ -15,24 +15,24 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// startTimes is when the processes of a rank began and ended in the recorded run, ps after the first of all.
+// startTimes has when the processes of a rank began and ended in the recorded run, and the times of calls that are not simulated, in ps.
 type startTimes struct {
-	origin trace.Time // first event of all
-	first  uint32
-	delay  []int64 // first event
-	end    []int64 // last event
-	kept   []int64 // sum of what calls took that is not simulated
-	calls  simnet.Calc
+	origin trace.Time  // first event of all processes
+	first  uint32      // first process of the rank
+	delay  []int64     // by process: from origin to its first event
+	end    []int64     // by process: from origin to its last event
+	kept   []int64     // by process: sum of calls
+	calls  simnet.Calc // times of calls that keep their recorded time
 }
 
-// measureStarts reads when processes began and ended. Collective.
+// measureStarts sets x.start. Collective.
 func (x *prediction) measureStarts() error {
 	kept := x.in.Vectors.Kept()
 	s := &startTimes{first: x.in.First, calls: kept}
 	x.start = s
 	var begin, end []trace.Time
 	const none, sign = trace.Time(trace.Undefined64), 1 << 63
-	bounds := []int64{math.MaxInt64, math.MinInt64} // least first, largest last: times less 2^63
+	bounds := []int64{math.MaxInt64, math.MinInt64} // the least first event, the greatest last one: times less 2^63
 	var err error
 	for p := x.in.First; p < x.in.End && err == nil; p++ {
 		var a, b trace.Time
@@ -80,12 +80,12 @@ func (x *prediction) measureStarts() error {
 	return jobs.Agree(x.c, err)
 }
 
-// from returns computation that begins when the processes began, with the calls that take what they took.
+// from returns computation that begins when the processes began in the recorded run, with the times of calls that keep theirs.
 func (s *startTimes) from(calc simnet.Calc) simnet.Calc {
 	return &predict.Delayed{Calc: calc, First: s.first, Delay: s.delay, Kept: s.calls}
 }
 
-// sumOf adds up the entries of a process, ps.
+// sumOf adds up the entries of a process, in ps.
 func sumOf(v *predict.Vectors, p uint32) (int64, error) {
 	var buf [512]int64
 	sum := int64(0)
@@ -102,11 +102,11 @@ func sumOf(v *predict.Vectors, p uint32) (int64, error) {
 	return sum, nil
 }
 
-// comparable is how many differences of entries are taken to compare the processes of a run without being asked to: seconds.
+// comparable bounds the comparisons of vector entries that classify makes without being asked for classes. It takes seconds.
 const comparable = 1 << 33
 
-// classify finds the classes of the processes: those of the file where no others are asked for. Those that call the same are a
-// class by themselves where it would take long to compare what they compute, and nothing depends on it. Collective.
+// classify finds the classes of the processes: those of the file, or new ones if the options ask for them or the file has none. If to
+// compare the vectors would take long, and nothing depends on it, processes that call the same are a class. Collective.
 func (x *prediction) classify() error {
 	groups, err := x.in.Alike(x.c)
 	if err != nil {
@@ -145,7 +145,7 @@ func (x *prediction) classify() error {
 	return nil
 }
 
-// compare computes classes. Collective.
+// compare computes classes, and returns them with their threshold in words. Collective.
 func (x *prediction) compare() (*xtf.ClassTable, string, error) {
 	f := predict.ClassFlags{Threshold: DefaultClasses}
 	if x.o.Classes != nil {
@@ -167,7 +167,7 @@ func (x *prediction) compare() (*xtf.ClassTable, string, error) {
 	return k, threshold, jobs.InputError(x.o.Run, err)
 }
 
-// fitting refuses classes of a file whose processes do not call the same.
+// fitting returns an error if classes of a file have processes that do not call the same.
 func fitting(k, groups *xtf.ClassTable) error {
 	if len(k.Members) != len(groups.Members) {
 		return fmt.Errorf("classes of %d processes, the run has %d: %w", len(k.Members), len(groups.Members), xtf.ErrCorrupt)
@@ -187,7 +187,7 @@ func (x *prediction) setClasses(k *xtf.ClassTable, threshold string) {
 	}
 }
 
-// meanOf returns the mean of a number of each process over all ranks, rounded down. Collective.
+// meanOf returns the mean of a number over all processes, rounded down. Collective.
 func (x *prediction) meanOf(list []simnet.ProcessTimes, of func(t *simnet.ProcessTimes) int64) (uint64, error) {
 	const low = 1<<20 - 1
 	parts := []int64{0, 0}

@@ -14,31 +14,31 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
-// MeasureOptions steer MeasurePlatform.
+// MeasureOptions are the options of MeasurePlatform.
 type MeasureOptions struct {
 	Name        string
-	Repetitions int           // of each operation, at least
+	Repetitions int           // the least number, of each operation
 	Patience    time.Duration // a series that takes longer ends with fewer repetitions
 }
 
-// MeasuredPlatform is what MeasurePlatform found.
+// MeasuredPlatform is the result of MeasurePlatform.
 type MeasuredPlatform struct {
 	Platform *platform.Platform
 	Notes    []string // for the file: how it was measured, residuals
 	Warnings []string // for the user
 }
 
-// Sizes of what is measured.
+// Sizes of measurements.
 const (
-	largestTrip  = 4 << 20  // bytes
-	largestEager = 64 << 20 // bytes; above it a library is taken to send everything eagerly
+	largestTrip  = 4 << 20  // bytes of a round trip
+	largestEager = 64 << 20 // bytes; a library that sends this eagerly is assumed to send everything so
 	seriesBlock  = 100      // repetitions between two decisions to go on
-	leastSeries  = 10       // repetitions of a series that takes long
+	leastSeries  = 10       // repetitions in the first block of a series
 )
 
-// MeasurePlatform measures the machine that the ranks of c run on, over the MPI library: a rank with itself, two ranks of
-// one node, two nodes, whatever of these there is. One pair measures at a time, the others wait without using their core.
-// Rank 0 gets the result, the others nil. Collective.
+// MeasurePlatform measures the machine on which the ranks of c run, with the MPI library: a rank with itself, two ranks of one node, and
+// two nodes, as far as there are any. One pair measures at a time; the other ranks wait without using their cores. Rank 0 gets the
+// result, the others nil. Collective.
 func MeasurePlatform(c mpi.Comm, o MeasureOptions) (*MeasuredPlatform, error) {
 	if err := mpi.Time(c, mpi.Timing{Operation: mpi.ClockRead, Peer: c.Rank(), Lead: true}, make([]int64, 1)); err != nil {
 		if errors.Is(err, mpi.ErrLaunch) {
@@ -84,7 +84,7 @@ func MeasurePlatform(c mpi.Comm, o MeasureOptions) (*MeasuredPlatform, error) {
 	return describePlatform(o, nodes, links, gamma, crowded), nil
 }
 
-// nodesOf returns the node of each rank, numbered by their first ranks.
+// nodesOf returns the node of each rank. Nodes are numbered in the order of their first ranks.
 func nodesOf(c mpi.Comm) ([]int, error) {
 	first, _ := c.Node()
 	leaders := make([]int64, c.Size())
@@ -103,7 +103,7 @@ func nodesOf(c mpi.Comm) ([]int, error) {
 	return nodes, nil
 }
 
-// pairsOf returns the rank that rank 0 measures each class of links with, -1 where there is none.
+// pairsOf returns, by class of links, the rank with which rank 0 measures it; -1 for none.
 func pairsOf(nodes []int) [network.NumLinkClasses]int {
 	pairs := [network.NumLinkClasses]int{0, -1, -1}
 	for rank, node := range nodes {
@@ -134,10 +134,10 @@ func crowdedNodes(c mpi.Comm, nodes []int) (int, error) {
 	return n, nil
 }
 
-// disturbed is how many times as long as a larger message one takes that somebody disturbed.
+// disturbed is the factor: a message that takes more than this times as long as a larger one was disturbed by other programs.
 const disturbed = 3
 
-// describePlatform puts the parts together.
+// describePlatform makes the platform of the measurements, with notes and warnings.
 func describePlatform(o MeasureOptions, nodes []int, links [network.NumLinkClasses]*measuredLink, gamma network.Rate, crowded int) *MeasuredPlatform {
 	p := platform.New()
 	ranks := make([]int, slices.Max(nodes)+1)
@@ -181,7 +181,7 @@ func describePlatform(o MeasureOptions, nodes []int, links [network.NumLinkClass
 	return m
 }
 
-// warn tells both the user and the file.
+// warn adds a text to warnings and notes.
 func (m *MeasuredPlatform) warn(text string) {
 	m.Warnings = append(m.Warnings, text)
 	m.Notes = append(m.Notes, text)
@@ -191,21 +191,21 @@ func (m *MeasuredPlatform) warn(text string) {
 type measurer struct {
 	c      mpi.Comm
 	o      MeasureOptions
-	peer   int // the own rank where it is alone
-	lead   bool
-	fewest int // repetitions of the shortest series
+	peer   int  // this rank itself if it is alone
+	lead   bool // this rank has the clock
+	fewest int  // repetitions of the shortest series
 }
 
-// measuredLink is what a pair found. Only its leader has times.
+// measuredLink is the measurements of a pair. Only the leader has times.
 type measuredLink struct {
 	samples platform.LinkSamples
 	fewest  int
 }
 
-// tagGoOn is the tag by which a leader tells its partner whether a series goes on.
+// tagGoOn is the tag of messages in which a leader tells its partner whether a series goes on.
 const tagGoOn = 17
 
-// series repeats an operation until it has been done often enough, or took too long, and returns the least time.
+// series repeats an operation until it has enough repetitions or has taken too long, and returns the least time, in ns.
 func (m *measurer) series(op mpi.Operation, bytes, messages int) (int64, error) {
 	least := int64(math.MaxInt64)
 	block := make([]int64, seriesBlock)
@@ -294,7 +294,7 @@ func (m *measurer) link() (*measuredLink, error) {
 	return l, nil
 }
 
-// tripSizes are the powers of two, those in the middle between two of them, and both sides of the eager limits.
+// tripSizes returns the sizes of round trips: powers of two, the middles between them, and both sides of the eager limits.
 func tripSizes(limits ...uint64) []int {
 	sizes := []int{1}
 	for n := 2; n <= largestTrip; n *= 2 {
@@ -309,7 +309,7 @@ func tripSizes(limits ...uint64) []int {
 	return slices.Compact(sizes)
 }
 
-// eager finds the largest message whose send ends without its receiver, to the byte. Both ranks of the pair get it.
+// eager returns the size, in bytes, of the largest message whose send ends without its receiver, on both ranks of the pair.
 func (m *measurer) eager(op mpi.Operation) (uint64, error) {
 	var err error
 	waits := func(bytes int) bool {
@@ -329,8 +329,8 @@ func (m *measurer) eager(op mpi.Operation) (uint64, error) {
 	return uint64(least + sort.Search(max(most-least-1, 0), func(i int) bool { return waits(least + 1 + i) })), err
 }
 
-// isEager tries a size up to three times: a send that ends once did not need its receiver, one that did not may have been
-// kept from its processor.
+// isEager reports whether a send of a size ends without its receiver in one of three tries. In the others the rank may just not have had
+// its processor.
 func (m *measurer) isEager(op mpi.Operation, bytes int) (bool, error) {
 	ns := make([]int64, 3)
 	t := mpi.Timing{Operation: op, Peer: m.peer, Lead: m.lead, Bytes: bytes}
@@ -340,7 +340,7 @@ func (m *measurer) isEager(op mpi.Operation, bytes int) (bool, error) {
 	return m.agreed(ns[0]+ns[1]+ns[2] > 0)
 }
 
-// gamma measures reductions, on this rank alone.
+// gamma measures the rate of local reductions, on this rank alone.
 func (m *measurer) gamma() (network.Rate, error) {
 	m.peer, m.fewest = m.c.Rank(), math.MaxInt
 	var s []platform.Sample

@@ -1,17 +1,16 @@
-// Package prediction simulates the run of a file on another machine, collectively over the ranks of a communicator, and measures
-// the machine that it runs on.
+// Package prediction simulates the run of a file on another machine (Run), collectively over the ranks of a communicator, and measures the
+// machine on which it runs itself (MeasurePlatform).
 //
-//	platform  all ranks read the files of target and host
-//	program   each rank reads the call graphs of its processes: one program, own
-//	          computation vectors, classes
-//	vectors   rank 0 reads measured vectors, all get them
-//	check     the recorded run on its own platform, and with representatives alone
-//	simulate  the run on the target; its times go to segments
-//	sweep     once more for every point
+//	platform  all ranks read the platform files of target and host
+//	program   each rank reads the call graphs of its processes: one program, own computation vectors, classes
+//	vectors   rank 0 reads measured vectors, all ranks get them
+//	check     simulates the recorded run on its own platform, and with the vectors of representatives only
+//	simulate  simulates the run on the target; its times go to segments
+//	sweep     simulates once more for each point
 //	collect   rank 0 gets the times of all processes
-//	then      Analyze reads the predicted run, if it is wanted
+//	write     with Output, package analyze writes the predicted run
 //
-// A platform with contention is simulated by rank 0 alone.
+// Rank 0 alone simulates a platform with contention or with messages in the order of arrival (NeedsEvents).
 package prediction
 
 import (
@@ -35,35 +34,34 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// DefaultClasses is the threshold of classes where none is given and the file has none.
+// DefaultClasses is the threshold of classes if none is given and the file has no classes.
 const DefaultClasses = "5%"
 
 // Options says what to predict. It is the same on all ranks.
 type Options struct {
 	Run         string   // the XTF file
-	Platform    string   // the target's file; "" for the errors alone
-	Host        string   // platform file of the machine where the run was recorded; "" if there is none
-	Vectors     []string // computation vectors measured on the target: CSV files
-	HostVectors []string // and in replays on the host
+	Platform    string   // platform file of the target; "" to compute only the errors
+	Host        string   // platform file of the machine on which the run was recorded; "" for none
+	Vectors     []string // computation vectors measured on the target: CSV files or folders of them
+	HostVectors []string // the same, measured on the host
 	Clock       predict.Clock
 	Rule        predict.Rule
-	Scale       platform.Scale      // of computation without measured vectors
-	Scaled      bool                // Scale was asked for: processes without measured vectors may be there
+	Scale       platform.Scale      // factor of computation without measured vectors
+	Scaled      bool                // Scale was given: classes may have no measured process
 	Classes     *predict.ClassFlags // nil: those of the file, else DefaultClasses
 	Sweep       []platform.Axis
 	Output      string              // file of the predicted run; "" for none
-	Analyze     analyze.Options     // how Output is written; Source, Output and Clock are set here. MemBytes holds for classes too, Stop and Watch for all
+	Analyze     analyze.Options     // how Output is written; Run sets Source and Output. MemBytes is also for classes, Stop and Watch for all
 	Show        func(jobs.Progress) // on rank 0
 }
 
-// Result is a prediction, as it is reported, and how it came about. Deadlock, Unmatched and Output are there on all ranks, the rest
-// on rank 0.
+// Result is a prediction. Deadlock, Unmatched and Output are set on all ranks, the rest on rank 0.
 type Result struct {
 	predicted.Prediction
-	Simulated uint64 // operations and messages
-	Elapsed   time.Duration
+	Simulated uint64        // operations and messages
+	Elapsed   time.Duration // of the simulation
 	Output    *analyze.Result
-	// WithoutSidecar: the recorded run had intervals of a file, whose times are not those of the predicted one.
+	// WithoutSidecar: the recorded run has intervals of a sidecar file, whose times do not fit the predicted run.
 	WithoutSidecar bool
 }
 
@@ -78,23 +76,23 @@ type prediction struct {
 	host      *platform.Platform
 	start     *startTimes
 	classes   *xtf.ClassTable
-	donors    *donorSet
-	hostDons  *donorSet
+	donors    *donorSet // of Vectors, nil for none
+	hostDons  *donorSet // of HostVectors, nil for none
 	times     *predict.Times
 	store     *xtfwriter.Store      // of simulated
-	simulated *jobs.ProcessSegments // times
+	simulated *jobs.ProcessSegments // simulated times
 	out       *outcome
 	meter     *jobs.Meter
 	dog       *jobs.Watchdog
 	res       Result
 }
 
-// Run simulates a recorded run on another machine. The result does not depend on the number of ranks. Collective: all ranks
-// return the same error. A deadlock is not an error; it is in the result.
+// Run simulates a recorded run on another machine. The result does not depend on the number of ranks. Collective: all ranks return the same
+// error. A deadlock is not an error; it is in the result.
 //
-// Memory of a rank: see predict.Input, the simulator, and 20 bytes for each entry of the vector of each measured process;
-// with CopyRule, of each representative of more than one process too. With
-// Output the simulated times, 6 to 8 bytes a call, go to files next to it where they take more than storeTimes.
+// Memory of a rank: see predict.Input and the simulator; 20 bytes for each entry of the vector of each measured process, with CopyRule also
+// of each representative of several processes. With Output, simulated times of 6 to 8 bytes per call go to a file next to it if they
+// take more than storeTimes.
 func Run(c mpi.Comm, o Options) (*Result, error) {
 	x := &prediction{o: o, c: c}
 	x.o.Analyze.Stop = cmp.Or(x.o.Analyze.Stop, &jobs.Stop{})
@@ -117,11 +115,11 @@ func Run(c mpi.Comm, o Options) (*Result, error) {
 	return &x.res, x.meter.End(err)
 }
 
-// Representatives returns the processes that stand for the others of their classes, ascending. Collective.
+// Representatives returns the representatives of the classes of processes, ascending. Collective.
 func Representatives(c mpi.Comm, o *Options) ([]uint32, error) {
 	x := &prediction{o: *o, c: jobs.KeepingCodes(c)}
 	x.o.Host, x.o.HostVectors, x.o.Output = "", nil, ""
-	x.o.Vectors = []string{""} // there will be some
+	x.o.Vectors = []string{""} // so that classify compares processes as it will with vectors
 	x.meter = jobs.NewMeter(mpi.Serial(), nil)
 	err := x.open()
 	if x.file != nil {
@@ -199,7 +197,7 @@ func (x *prediction) openPlatforms() error {
 	return nil
 }
 
-// describe says on which machine and with what computation the prediction is made.
+// describe sets the parts of the result about platform and computation.
 func (x *prediction) describe() {
 	r := &x.res
 	r.Resolution, r.Computation = predicted.Picoseconds, predicted.PredictedComputing{Source: "recorded", Scale: x.scale().String()}
@@ -222,7 +220,7 @@ func (x *prediction) describe() {
 	}
 }
 
-// leftOut names what the program does not have as it was, on a platform.
+// leftOut lists the parts of the recorded run that the simulation on a platform leaves out or changes.
 func leftOut(l *predict.Left, p *platform.Platform) []predicted.LeftOut {
 	list := []predicted.LeftOut{}
 	for k, x := range predict.LeftKinds {
@@ -233,7 +231,7 @@ func leftOut(l *predict.Left, p *platform.Platform) []predicted.LeftOut {
 	return list
 }
 
-// shared counts the processes that, or whose threads, were more than the processors of the recorded run.
+// shared adds to the left out parts the processes of the recorded run that shared processors.
 func (x *prediction) shared() {
 	found := predicted.LeftOut{What: "shared processors", Text: "with a processor of its own here: processes of the recorded run that shared processors with others, which MPI calls waited for too; with many calls, the prediction is much too short"}
 	list, _ := findings.Crowds(x.in.Defs, findings.Usages(x.in.Defs))
@@ -245,7 +243,7 @@ func (x *prediction) shared() {
 	}
 }
 
-// damage counts what could not be read of the recorded run. Collective.
+// damage adds to the left out parts what could not be read of the recorded run. Collective.
 func (x *prediction) damage() error {
 	found := predicted.LeftOut{What: "damage", Lost: true, Text: "left out: what could not be read of the input of the analysis, which was damaged or incomplete"}
 	err := xtf.Each(x.file, xtf.WholeRun, func(_ uint64, d *xtf.Diag) error {
@@ -260,12 +258,12 @@ func (x *prediction) damage() error {
 	return jobs.Agree(x.c, jobs.InputError(x.o.Run, err))
 }
 
-// NeedsEvents reports whether a platform is simulated in the order of time, which one rank does alone.
+// NeedsEvents reports whether a platform needs the event engine, which simulates in the order of time, on one rank.
 func NeedsEvents(p *platform.Platform) bool {
 	return p.Contention != network.NoContention || p.Policy == network.Arrival
 }
 
-// openProgram makes the program and says who simulates what.
+// openProgram makes the program, measures its starts and finds the classes.
 func (x *prediction) openProgram() error {
 	x.meter.Stage("program", 0, 0)
 	var err error

@@ -18,10 +18,10 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// outcome is a simulation as all ranks know it.
+// outcome is the result of a simulation on a rank.
 type outcome struct {
-	times    []simnet.ProcessTimes // of this rank's processes
-	first    uint32
+	times    []simnet.ProcessTimes // of the processes that this rank simulated
+	first    uint32                // the first of these
 	deadlock *simnet.Deadlock
 	result   simnet.Result // without times
 }
@@ -36,7 +36,7 @@ func (x *prediction) runOn(p *platform.Platform, calc simnet.Calc, o simnet.Opti
 	}
 	calc = codedCalc{calc}
 	ctx := x.o.Analyze.Stop.Context()
-	r := &simnet.Result{First: x.in.First} // of a rank that simulates nothing
+	r := &simnet.Result{First: x.in.First} // if this rank simulates nothing
 	switch {
 	case !NeedsEvents(p):
 		r, err = simnet.Dataflow(ctx, x.c, x.in.First, x.in.End, x.in.Program, calc, n, o)
@@ -53,7 +53,7 @@ func (x *prediction) runOn(p *platform.Platform, calc simnet.Calc, o simnet.Opti
 		return nil, err
 	}
 	for k := range r.Times {
-		r.Times[k].Compute -= x.start.delay[k] + x.start.kept[k] // which the engine counts as computation
+		r.Times[k].Compute -= x.start.delay[k] + x.start.kept[k] // the engine counts these as computation
 	}
 	out.times, out.first, out.result = r.Times, r.First, *r
 	out.result.Times = nil
@@ -72,14 +72,14 @@ func (x *prediction) boundary() error {
 	return jobs.Agree(x.c, err)
 }
 
-// stopped is the error of a prediction that is to stop: the simulation keeps nothing.
+// stopped returns the error of a prediction that is to stop. A simulation has no checkpoints.
 func (x *prediction) stopped() error {
 	why, _ := x.o.Analyze.Stop.Asked()
 	return jobs.Fail(jobs.ExitSaved, fmt.Errorf("%w: %s, before the predicted run was written. The simulation begins again; add --resume to keep what earlier runs wrote of it",
 		jobs.ErrStopped, why))
 }
 
-// codedCalc gives errors of computation the exit code that they keep when ranks agree on them.
+// codedCalc gives errors of computation vectors their exit codes, which they keep when ranks agree on them.
 type codedCalc struct{ simnet.Calc }
 
 // Fill implements simnet.Calc.
@@ -87,16 +87,16 @@ func (c codedCalc) Fill(process uint32, first uint64, dst []int64) error {
 	return jobs.Coded(c.Calc.Fill(process, first, dst))
 }
 
-// countedCalc counts what the engine takes of computation vectors as progress of its stage.
+// countedCalc counts the entries of computation vectors that the engine takes, as progress of the stage.
 type countedCalc struct {
 	simnet.Calc
 	meter  *jobs.Meter
 	first  uint32
-	taken  []uint64      // entries of each process that this rank simulates
-	untold atomic.Uint64 // bytes
+	taken  []uint64      // by process that this rank simulates: entries taken
+	untold atomic.Uint64 // bytes not yet added to the meter
 }
 
-// counted begins the stage of a simulation: its work is the vectors of all processes, in bytes.
+// counted begins stage simulate. Its work is the bytes of the vectors of all processes.
 func (x *prediction) counted(calc simnet.Calc) simnet.Calc {
 	c := &countedCalc{Calc: calc, meter: x.meter, first: x.in.First, taken: make([]uint64, x.in.End-x.in.First)}
 	if NeedsEvents(x.platform) { // on one rank
@@ -116,7 +116,7 @@ func (x *prediction) counted(calc simnet.Calc) simnet.Calc {
 	return c
 }
 
-// Fill implements simnet.Calc. The meter hears of it from the goroutine of the rank, which runs its first process.
+// Fill implements simnet.Calc. Only the goroutine of the rank, which runs its first process, adds to the meter.
 func (c *countedCalc) Fill(process uint32, first uint64, dst []int64) error {
 	if i := uint64(process - c.first); i < uint64(len(c.taken)) && first > c.taken[i] {
 		c.untold.Add(8 * (first - c.taken[i]))
@@ -128,7 +128,7 @@ func (c *countedCalc) Fill(process uint32, first uint64, dst []int64) error {
 	return c.Calc.Fill(process, first, dst)
 }
 
-// share tells the ranks that simulated nothing what came out. Collective.
+// share gives rank 0's outcome to the ranks that simulated nothing. Collective.
 func (x *prediction) share(out *outcome) error {
 	stuck := int64(0)
 	if out.deadlock != nil {
@@ -146,7 +146,7 @@ func (x *prediction) share(out *outcome) error {
 	return nil
 }
 
-// scale is the factor of computation that no vectors replace.
+// scale returns the factor of computation that no measured vectors replace.
 func (x *prediction) scale() platform.Scale {
 	if x.o.Scaled || x.platform == nil {
 		return x.o.Scale
@@ -154,7 +154,7 @@ func (x *prediction) scale() platform.Scale {
 	return x.platform.Scale
 }
 
-// computation is what the processes of this rank compute on the target, f times that.
+// computation returns the computation of this rank's processes on the target, times f.
 func (x *prediction) computation(f platform.Scale) simnet.Calc {
 	var calc simnet.Calc = x.in.Substitute(x.o.Rule, x.scale(), x.donors.donor)
 	if f != platform.One {
@@ -163,7 +163,8 @@ func (x *prediction) computation(f platform.Scale) simnet.Calc {
 	return x.start.from(calc)
 }
 
-// check simulates the recorded run on its own machine, and what representatives lose. Collective.
+// check simulates the recorded run on its own machine, with all vectors and with those of representatives only, and sets the errors.
+// Collective.
 func (x *prediction) check() error {
 	x.meter.Stage("check", 0, 0)
 	base := cmp.Or(x.host, x.platform)
@@ -175,7 +176,7 @@ func (x *prediction) check() error {
 		return err
 	}
 	if all.deadlock != nil {
-		return nil // the prediction tells why
+		return nil // stage simulate reports the deadlock
 	}
 	if x.host != nil {
 		e := &x.res.Errors
@@ -197,7 +198,7 @@ func (x *prediction) check() error {
 	return nil
 }
 
-// representatives are the recorded vectors of the representatives of classes with more than one process. Collective.
+// representatives returns the recorded vectors of the representatives of classes with several processes. Collective.
 func (x *prediction) representatives() (*donorSet, error) {
 	s := &donorSet{}
 	for _, k := range x.classes.Classes {
@@ -272,7 +273,7 @@ func (x *prediction) sweep() error {
 	x.meter.Stage("sweep", uint64(n), uint64(n*x.c.Size()))
 	for i := range n {
 		p, at, err := x.platform.Point(x.o.Sweep, i)
-		if err != nil { // not after CheckSweep
+		if err != nil { // does not happen after CheckSweep
 			return err
 		}
 		out, err := x.runOn(p, x.computation(p.Scale), simnet.Options{})
@@ -298,7 +299,7 @@ func (x *prediction) sweep() error {
 	return nil
 }
 
-// collect gives rank 0 what all ranks know of their processes. Collective.
+// collect gives rank 0 the results of all processes. Collective.
 func (x *prediction) collect() error {
 	own, err := x.rows()
 	if err := jobs.Agree(x.c, err); err != nil {
@@ -333,7 +334,7 @@ func (x *prediction) collect() error {
 	return nil
 }
 
-// delayed notes the process with the largest share of its computation in which it had no processor, where a recorder told.
+// delayed finds the process that waited for a processor for the largest share of its computation, if a recorder noted that.
 func (x *prediction) delayed() {
 	e, most := &x.res.Errors, -1.0
 	for i := range x.in.Defs.LocationProperties {
@@ -347,14 +348,14 @@ func (x *prediction) delayed() {
 			continue
 		}
 		compute := x.res.Processes[rank].Measured.Compute
-		delay := min(q.Value.Bits, compute/1000) * 1000 // the file may tell any number
+		delay := min(q.Value.Bits, compute/1000) * 1000 // the file may have any number
 		if s := share(delay, compute); s > most {
 			most, e.WorstDelay, e.Delayed, e.Delay = s, &rank, delay, numbers.NewRatio(delay, compute)
 		}
 	}
 }
 
-// rows are the numbers of this rank's processes.
+// rows returns the results of this rank's processes, encoded for collect.
 func (x *prediction) rows() ([]byte, error) {
 	var n *network.Network
 	if x.platform != nil {

@@ -21,13 +21,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// donorSet is the processes that were measured, and who follows whom.
+// donorSet is the donors, processes whose vectors were measured, and which donor each process follows.
 type donorSet struct {
 	list    []*predict.Donor  // by process, ascending
-	of      []int32           // of each process: its place in list, -1 for none
-	about   []predicted.Donor // as list
-	totals  []predict.Totals  // likewise
-	content string            // hash
+	of      []int32           // by process: index of its donor in list, -1 for none
+	about   []predicted.Donor // by index in list
+	totals  []predict.Totals  // by index in list
+	content string            // hash of all vectors
 }
 
 // donor returns the donor of a process, nil for none.
@@ -69,7 +69,7 @@ func (x *prediction) openVectors() error {
 	return x.everybodyFollows()
 }
 
-// readTargets reads files and folders of them on rank 0 and parses them on all. Collective.
+// readTargets reads files, and folders of files, on rank 0 and parses them on all ranks. Collective.
 func (x *prediction) readTargets(paths []string) ([]predict.Target, error) {
 	var files []string
 	n, err := jobs.FromRank(x.c, 0, func() (_ []byte, err error) {
@@ -102,7 +102,7 @@ func (x *prediction) readTargets(paths []string) ([]predict.Target, error) {
 	return list, jobs.Agree(x.c, targetError(x.checkTargets(list)))
 }
 
-// checkTargets refuses processes that the run does not have, and two vectors of one process.
+// checkTargets returns an error for processes that the run does not have, and for two vectors of one process.
 func (x *prediction) checkTargets(list []predict.Target) error {
 	if len(list) == 0 {
 		return fmt.Errorf("%w: they hold no process", predict.ErrTarget)
@@ -119,7 +119,7 @@ func (x *prediction) checkTargets(list []predict.Target) error {
 	return nil
 }
 
-// vectorFiles lists files; a folder stands for the R.csv in it, R a rank.
+// vectorFiles returns the files of paths. A folder stands for its files RANK.csv.
 func vectorFiles(paths []string) ([]string, error) {
 	var list []string
 	for _, path := range paths {
@@ -150,7 +150,7 @@ func targetError(err error) error {
 	return jobs.Fail(jobs.ExitInput, fmt.Errorf("vectors: %w", err))
 }
 
-// newDonors joins measured vectors with the recorded ones of the same processes. Collective.
+// newDonors makes donors of measured vectors and the recorded ones of the same processes. Collective.
 func (x *prediction) newDonors(targets []predict.Target) (*donorSet, error) {
 	s := &donorSet{}
 	h := sha256.New()
@@ -172,7 +172,8 @@ func (x *prediction) newDonors(targets []predict.Target) (*donorSet, error) {
 	return s, nil
 }
 
-// newDonor joins one vector, which has an entry for each MPI call; times are those that were measured, by entry.
+// newDonor makes the donor of one measured vector, which has an entry for each MPI call. times are the measured times by entry, negative
+// for none.
 func (x *prediction) newDonor(t *predict.Target, host []int64) (d *predict.Donor, about predicted.Donor, times []int64, err error) {
 	about = predicted.Donor{Process: t.Process, Off: 1000 * uint64(t.Totals.Off)}
 	nodes, err := x.in.CallNodes(t.Process)
@@ -206,7 +207,7 @@ func (x *prediction) newDonor(t *predict.Target, host []int64) (d *predict.Donor
 	return d, about, times, err
 }
 
-// joinDonor makes a donor whose entries lie between calls that count.
+// joinDonor makes a donor with an entry between each two calls that count (predict.Input.Counts).
 func (x *prediction) joinDonor(process uint32, nodes []program.NodeID, host, times []int64) (*predict.Donor, error) {
 	host, err := predict.Join(nodes, slices.Clone(host), x.in.Counts)
 	if err != nil {
@@ -227,7 +228,7 @@ func sitesOf(nodes []program.NodeID) []uint32 {
 	return sites
 }
 
-// hostVector gives all ranks the recorded vector of a process. Collective.
+// hostVector returns the recorded vector of a process on all ranks. Collective.
 func (x *prediction) hostVector(process uint32) (vector []int64, err error) {
 	owner := slices.IndexFunc(x.in.Ranges, func(r partition.Range) bool { return r.Contains(trace.P(process)) })
 	if owner < 0 {
@@ -241,7 +242,7 @@ func (x *prediction) hostVector(process uint32) (vector []int64, err error) {
 	return jobs.TakeWords[int64](b), err
 }
 
-// follow says who follows whom: a process itself, the representative of its class, the first of its class that was measured.
+// follow sets which donor each process follows: itself, else the representative of its class, else the first donor of its class.
 func (s *donorSet) follow(k *xtf.ClassTable) {
 	s.of = make([]int32, len(k.Members))
 	byClass := slices.Repeat([]int32{-1}, len(k.Classes))
@@ -264,7 +265,7 @@ func (s *donorSet) follow(k *xtf.ClassTable) {
 	}
 }
 
-// everybodyFollows refuses vectors that leave classes out, unless a factor was given for the others.
+// everybodyFollows returns an error if a class has no donor and no scale was given.
 func (x *prediction) everybodyFollows() error {
 	if x.donors == nil || x.o.Scaled {
 		return nil
@@ -283,7 +284,7 @@ func (x *prediction) everybodyFollows() error {
 		len(missing), len(x.classes.Classes), results.RankList(shown))))
 }
 
-// worst notes the process whose replay differs most from the recorded run.
+// worst sets the process whose replay differs most from the recorded run.
 func (s *donorSet) worst(e *predicted.PredictedErrors) {
 	most := -1.0
 	for i := range s.about {
@@ -294,7 +295,7 @@ func (s *donorSet) worst(e *predicted.PredictedErrors) {
 	}
 }
 
-// spread notes the process whose repetitions lie farthest apart, of the time that counts, where one was replayed more than once.
+// spread sets the process whose repetitions differ most, as a share of its time, if a process was replayed more than once.
 func (s *donorSet) spread(e *predicted.PredictedErrors) {
 	for i, t := range s.totals {
 		least, most := uint64(t.Least), uint64(t.Most)
@@ -304,8 +305,8 @@ func (s *donorSet) spread(e *predicted.PredictedErrors) {
 	}
 }
 
-// share is a part of something, of 1 where there is nothing.
+// share returns part as a share of another number, for 0 of 1.
 func share(part, of uint64) float64 { return float64(part) / float64(max(of, 1)) }
 
-// difference is how far a is from b, as a share of b.
+// difference returns how far a is from b, as a share of b.
 func difference(a, b uint64) numbers.Ratio { return numbers.NewRatio(max(a, b)-min(a, b), b) }

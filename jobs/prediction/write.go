@@ -15,10 +15,10 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// storeTimes is what a rank keeps of simulated times in memory, bytes; the rest goes to a file.
+// storeTimes is the most bytes of simulated times in the memory of a rank; the rest goes to a file.
 const storeTimes = 64 << 20
 
-// newTimeStore keeps its file without a name next to the output, so that nothing is left of it when a rank dies.
+// newTimeStore returns the store of simulated times. Its file next to the output has no name, so that nothing is left when a rank dies.
 func newTimeStore(output string, rank int) *xtfwriter.Store {
 	name := fmt.Sprintf(".%s.times-%d-%d", filepath.Base(output), os.Getpid(), rank)
 	store := xtfwriter.NewStore(filepath.Join(filepath.Dir(output), name), storeTimes)
@@ -26,7 +26,7 @@ func newTimeStore(output string, rank int) *xtfwriter.Store {
 	return store
 }
 
-// openTimes prepares for the predicted run to be written. Collective.
+// openTimes prepares to keep the simulated times, for write. Collective.
 func (x *prediction) openTimes(o *simnet.Options) error {
 	var err error
 	if _, e := os.Lstat(x.o.Output); e == nil && !x.o.Analyze.Force && !x.o.Analyze.Resume {
@@ -75,7 +75,7 @@ func (x *prediction) write() error {
 	return comm.Free()
 }
 
-// inheritIntervals gives the predicted run the intervals of the recorded one, unless others were asked for.
+// inheritIntervals gives the predicted run the intervals of the recorded one, unless the options ask for others.
 func (x *prediction) inheritIntervals(a *analyze.Options) error {
 	o, err := a.Intervals.Parse()
 	if err != nil || o.Canonical() != "" || a.IntervalsFile != "" {
@@ -93,7 +93,7 @@ func (x *prediction) inheritIntervals(a *analyze.Options) error {
 	return nil
 }
 
-// properties say in the predicted run what it is.
+// properties returns the properties of the predicted run, which say that it is one.
 func (x *prediction) properties() []predict.Property {
 	id := x.file.FileID()
 	list := []predict.Property{
@@ -107,7 +107,7 @@ func (x *prediction) properties() []predict.Property {
 	return list
 }
 
-// identified is what decides the prediction next to the definitions.
+// identified returns what the prediction depends on in addition to the definitions.
 func (x *prediction) identified() ([]byte, error) {
 	id := x.file.FileID()
 	b := append([]byte("prediction/2"), id[:]...)
