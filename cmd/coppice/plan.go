@@ -48,7 +48,7 @@ func planVerb(s streams) *cobra.Command {
 		"coppice plan record run1 --ranks 512 --time 30m --expect 200GB --then analyze --submit -- ./program input",
 		"coppice plan predict run.xtf -- --platform cluster.toml")
 	f := c.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "what the verb writes (default: from the name of its input)")
+	f.StringVarP(&o.output, "output", "o", "", "what the verb writes (default: from the name of its input; of predict nothing but the report)")
 	f.StringArrayVar(&o.then, "then", nil, "a job that starts when the one before has ended well and reads what it wrote: a verb and its arguments, such as 'predict --platform P.toml' (repeatable)")
 	f.StringVar(&o.site, "site", os.Getenv("COPPICE_SITE"), "the machine: a site file, docs/slurm.md (default coppice/site.toml in the user's folder of configurations, where it is)")
 	f.StringVar(&o.scheduler, "scheduler", "", strings.Join(slurm.Schedulers(), ", ")+" (default that of the site, else slurm)")

@@ -222,6 +222,7 @@ func TestExitCodes(t *testing.T) {
 		{"component with a slip", 2, []string{"report", run, "intervals", "--ordered", "late_sendr"}, "Did you mean late_sender?\n"},
 		{"no package in words of a user", 2, []string{"demo", "-o", dir + "2", "--spec", "stencil:prox=0"}, "coppice: demo: --spec stencil:prox=0: invalid options: unknown key"},
 		{"no ranks in words of a user", 3, []string{"analyze", missing, "-o", run + "2"}, "coppice: stat " + missing},
+		{"unknown program to generate", 2, []string{"demo", "-o", dir + "2", "--spec", "foo"}, `unknown program "foo": choose stencil, ring,`},
 		{"part of a verb", 2, []string{"capacity"}, "say what to do: extract, solve, sweep, check or plan"},
 		{"flag that is not a number", 2, []string{"query", run, "search", "--rank", "first"}, "--rank first: not a number"},
 		{"unknown flag", 2, []string{"report", run, "--frobnicate"}, "--help"},

@@ -128,7 +128,7 @@ func newModel(o Options) (*model, error) {
 		v.phase = gap + m.workMax + 2*Flight(m.o.Bytes) + 6*callTime + collectiveTime(m.n) + 200 + 2*gap
 		m.prog = v
 	default:
-		return nil, fmt.Errorf("%w: unknown program %q", ErrOptions, o.Program)
+		return nil, fmt.Errorf("%w: unknown program %q: choose stencil, ring, wavefront, masterworker or irregular", ErrOptions, o.Program)
 	}
 	m.own = m.prog.comms()
 	var tail uint64
