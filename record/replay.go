@@ -64,20 +64,20 @@ func (r *Replay) Whole() bool { return r.End == "finalize" || r.End == "exit" ||
 // RunReplay replays processes: it runs the program without a launcher, and a library answers all MPI calls from a receive log. It needs 32
 // bytes of memory for each segment of each replay.
 func RunReplay(ctx context.Context, o ReplayOptions) ([]Replay, error) {
+	list := make([]Replay, len(o.Logs))
+	for i, path := range o.Logs {
+		head, err := readHeader(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		list[i] = Replay{Log: path, Rank: head.Rank, Size: head.Size}
+	}
 	lib, err := compiled(ctx, ReplayLibrary, o.Compiler, o.Command, o.Cache)
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(o.Output, 0o755); err != nil {
 		return nil, written(err)
-	}
-	list := make([]Replay, len(o.Logs))
-	heads := make([]*receivelog.Header, len(o.Logs))
-	for i, path := range o.Logs {
-		if heads[i], err = readHeader(path); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		list[i] = Replay{Log: path, Rank: heads[i].Rank, Size: heads[i].Size}
 	}
 	for range max(o.Repeat, 1) {
 		if err := o.once(ctx, lib, list); err != nil {
