@@ -78,7 +78,7 @@ func problemOf(err error, where string) *problem {
 		return &problem{http.StatusUnprocessableEntity, Failure{"not in the file", where, err.Error(), "Analyze the archive again with the options that keep it"}}
 	case errors.Is(err, results.ErrRanks), errors.Is(err, lookup.ErrSpan), errors.Is(err, results.ErrInterval):
 		return &problem{http.StatusBadRequest, Failure{"wrong parameter", where, err.Error(), "Choose what the run has"}}
-	case errors.Is(err, xtf.ErrCorrupt), errors.Is(err, graph.ErrCorrupt):
+	case errors.Is(err, xtf.ErrCorrupt), errors.Is(err, graph.ErrCorrupt), errors.Is(err, graph.ErrVersion):
 		return &problem{http.StatusInternalServerError, Failure{
 			"damaged file", where, err.Error(), "It changed after it was written: copy it again or analyze the archive again; coppice check lists what is sound",
 		}}

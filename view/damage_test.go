@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -73,6 +75,9 @@ func TestDamagedAnswers(t *testing.T) {
 				t.Errorf("%s: %s: status %d, of the sound file %d:\n%.400q\n%.400q", what, examples[i], codes[i], wantCodes[i], want[i], body)
 			}
 		}
+	}
+	if p := problemOf(fmt.Errorf("a blob: %w", graph.ErrVersion), "/api/tile"); p.failure.What != "damaged file" {
+		t.Errorf("a call graph of another version: %+v", p)
 	}
 	t.Logf("%d flips, %d of them open; %d answers leave something out, %d are refused", flips, opened, lost, refused)
 	if lost == 0 || refused == 0 {

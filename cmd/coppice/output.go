@@ -19,6 +19,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/inspect"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/record"
 	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -345,6 +346,7 @@ func advice(err error) string {
 		{receivelog.ErrCut, "It ends before its first call: record the program again."},
 		{receivelog.ErrVersion, "Another version of coppice wrote it: use that one, or record the program again."},
 		{xtf.ErrNotCommitted, "The analysis that wrote it stopped before the end: analyze the trace again."},
+		{predict.ErrTooLong, "A simulation counts up to 106 days: coppice info shows the clock of the trace, and how long it runs."},
 		{results.ErrNoResult, "Analyze the trace again with the options that keep it."},
 		{xtf.ErrNoSection, "It is not whole: analyze the trace again."},
 	} {

@@ -198,8 +198,9 @@ func TestExitCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	missing := filepath.Join(dir, "none.xtf")
+	long := foundTrace(t, "-- program --\nprocesses 1\nresolution 1\n-- events --\n0 0 ENTER main\n0 10000000 LEAVE main\n")
 	platform, folder, paraver := filepath.Join(dir, "p.toml"), filepath.Join(dir, "folder"), filepath.Join(dir, "paraver")
-	for name, text := range map[string]string{platform: "schema = \"coppice.platform/1\"\n", filepath.Join(folder, "kept"): "", filepath.Join(paraver, "a.prv.gz"): ""} {
+	for name, text := range map[string]string{platform: "schema = \"coppice.platform/1\"\n[links.net]\nL_ns = 1000\nG_ns_per_byte = 1\n", filepath.Join(folder, "kept"): "", filepath.Join(paraver, "a.prv.gz"): ""} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(text), 0o666)); err != nil {
 			t.Fatal(err)
 		}
@@ -278,6 +279,7 @@ func TestExitCodes(t *testing.T) {
 		{"plan of a result", 3, []string{"plan", "analyze", run, "-o", missing}, "It is a result already"},
 		{"analysis of a folder", 3, []string{"analyze", paraver, "-o", missing}, "It holds a Paraver trace: give " + paraver + "/a.prv.gz."},
 		{"prediction of an archive", 3, []string{"predict", anchor, "--platform", platform}, "coppice: " + anchor + ": not an XTF file. It is a trace"},
+		{"prediction of 115 days", 3, []string{"predict", long, "--platform", platform}, "a time of more than 106 days. A simulation counts up to 106 days: coppice info"},
 		{"capacity of a platform file", 3, []string{"capacity", "solve", platform}, `schema is "coppice.platform/1"`},
 		{"measuring without ranks", 2, []string{"platform", "measure", "-o", missing}, "coppice: start it on ranks of an MPI library, as in mpirun -n 2 coppice"},
 		{"replay of a folder", 3, []string{"replay", dir, "--", os.Args[0]}, "not a receive log: a folder. Give what coppice record --log-ranks wrote"},
