@@ -255,7 +255,7 @@ func TestCallsThroughLibrary(t *testing.T) {
 func TestSitesOfLargeLibraries(t *testing.T) {
 	t.Parallel()
 	if goruntime.GOARCH != "amd64" {
-		t.Skip("the program counts where glibc has _dl_find_object and frames are unwound")
+		t.Skip("the program counts the searches of an x86-64 glibc")
 	}
 	l := libraries(t)[0]
 	for _, debug := range [...]string{"-g", "-s"} {

@@ -247,7 +247,7 @@ func (x *Comm) chapter(d *Document, b *table.Book, c *table.Chapter) {
 	noteGraph(c, x.Source, nil)
 	for i := range d.Diagnostics {
 		if n := d.Diagnostics[i].Count; d.Diagnostics[i].Code == trace.DiagCanceledSend && x.Source == results.SourceRows {
-			c.Say("without %s that %s cancelled, which other sections count", numbers.Plural(int(n), "send"), map[bool]string{true: "was", false: "were"}[n == 1])
+			c.Say("without %s, which other sections count", numbers.Plural(int(n), "cancelled send"))
 		}
 	}
 	if x.Messages == 0 && len(x.Pairs) == 0 {

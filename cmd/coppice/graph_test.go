@@ -519,7 +519,7 @@ func TestHistogram(t *testing.T) {
 func TestCancelledSends(t *testing.T) {
 	t.Parallel()
 	run := foundTrace(t, program(2, "0 100 ENTER MPI_Isend\n0 100 MPI_ISEND 1 MPI_COMM_WORLD 7 8 8\n0 101 LEAVE MPI_Isend\n0 110 ENTER MPI_Wait\n0 400 MPI_REQUEST_CANCELLED 8\n0 400 LEAVE MPI_Wait\n"))
-	const left = "without 1 send that was cancelled, which other sections count"
+	const left = "without 1 cancelled send, which other sections count"
 	if text := must(t, "report", run, "comm", "--source", "rows"); !strings.Contains(text, "messages: 0 of 0 B") || !strings.Contains(text, left) {
 		t.Error(text)
 	}

@@ -74,7 +74,7 @@ HIDDEN int cr_threads(void); /* whether threads are recorded; 2: POSIX threads t
 HIDDEN void cr_unreplaced(void); /* defines that GNU's OpenMP runtime is in use, and no runtime that calls the tool */
 HIDDEN void cr_replaced(void); /* defines the OpenMP runtime that replaced GNU's, if one did and has begun */
 
-/* A construct on this thread. t: time, 0 for now. The end of an outer construct also ends inner ones whose ends were not seen. */
+/* A construct on this thread. t is the time, 0 means the current one. The end of an outer construct also ends inner ones whose ends were not seen. */
 HIDDEN int cr_construct_begin(unsigned construct, const void *address, uint64_t t);
 HIDDEN void cr_construct_end(unsigned construct, uint64_t t);
 HIDDEN void cr_thread_event(unsigned what, uint64_t a, uint64_t b, uint64_t t);

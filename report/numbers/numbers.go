@@ -237,11 +237,16 @@ func (u Units) Short(f Fraction) string {
 		return u.Fraction(f)
 	}
 	f = f.Div(u.Resolution)
+	return Grouped(f.Fixed(decimals(f.Float())))
+}
+
+// decimals is how many Short gives to a time in seconds.
+func decimals(v float64) int {
 	digits := 3
-	for x := f.Times(10); digits < 6 && x.Sign() != 0 && x.Floor() == 0; x = x.Times(10) {
+	for x := v * 10; digits < 6 && x > 0 && x < 1; x *= 10 {
 		digits++
 	}
-	return Grouped(f.Fixed(digits))
+	return digits
 }
 
 // Plural prints a number of things.
@@ -307,10 +312,7 @@ func (u Units) Real(r Ratio) string {
 	}
 	v, digits := r.Value/float64(u.Resolution), 6
 	if u.Rounded {
-		digits = 3
-		for x := math.Abs(v) * 10; digits < 6 && x > 0 && x < 1; x *= 10 {
-			digits++
-		}
+		digits = decimals(math.Abs(v))
 	}
 	return Grouped(strconv.FormatFloat(v, 'f', digits, 64))
 }
