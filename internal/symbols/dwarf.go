@@ -30,7 +30,8 @@ type function struct {
 	ranges [][2]uint64
 	file   int // where it is called, of an inlined one
 	line   int
-	depth  int // of the tree of entries; a deeper one is inside of those that have the address
+	depth  int          // of the tree of entries; a deeper one is inside of those that have the address
+	named  dwarf.Offset // of the entry that has the name
 }
 
 // Bounds of a unit.
@@ -122,6 +123,8 @@ func (f *File) readUnit(entry *dwarf.Entry) *unit {
 	if _, err := r.Next(); err != nil || !entry.Children {
 		return u
 	}
+	var around []*dwarf.Entry // of the next entry
+	lambdas := make(map[dwarf.Offset]function)
 	for depth := 1; depth > 0 && len(u.functions) < maxFunctions; {
 		e, err := r.Next()
 		if err != nil || e == nil {
@@ -129,16 +132,20 @@ func (f *File) readUnit(entry *dwarf.Entry) *unit {
 		}
 		if e.Tag == 0 {
 			depth--
+			around = around[:max(len(around)-1, 0)]
 			continue
+		}
+		if x, ok := f.lambda(e, around); ok {
+			lambdas[e.Offset] = x
 		}
 		if e.Tag == dwarf.TagSubprogram || e.Tag == dwarf.TagInlinedSubroutine {
 			if ranges, err := f.data.Ranges(e); err == nil && len(ranges) > 0 {
-				name, begin := f.name(e)
+				name, begin, named := f.name(e)
 				if strings.Contains(name, outlined) { // it has the name of a symbol, and no line
 					name = readable(name)
 					_, begin = u.line(ranges[0][0])
 				}
-				x := function{name: name, begin: begin, ranges: ranges, depth: depth, file: -1}
+				x := function{name: name, begin: begin, ranges: ranges, depth: depth, file: -1, named: named}
 				if e.Tag == dwarf.TagInlinedSubroutine {
 					if n, ok := e.Val(dwarf.AttrCallFile).(int64); ok {
 						x.file = int(n)
@@ -151,36 +158,67 @@ func (f *File) readUnit(entry *dwarf.Entry) *unit {
 		}
 		if e.Children {
 			depth++
+			around = append(around, e)
+		}
+	}
+	for i := range u.functions {
+		if x, ok := lambdas[u.functions[i].named]; ok {
+			u.functions[i].name, u.functions[i].begin = x.name, x.begin
 		}
 	}
 	return u
 }
 
+// lambda returns the name and the line of an entry that is the function of a lambda expression and has neither, as GCC writes it where it
+// is inlined: those of its class, which has no name, and of the function around it.
+func (f *File) lambda(e *dwarf.Entry, around []*dwarf.Entry) (x function, ok bool) {
+	last := len(around) - 1
+	if last < 0 || e.Tag != dwarf.TagSubprogram || e.Val(dwarf.AttrName) != call || e.Val(dwarf.AttrLinkageName) != nil || around[last].Val(dwarf.AttrName) != nil {
+		return x, false
+	}
+	line, ok := around[last].Val(dwarf.AttrDeclLine).(int64)
+	if !ok {
+		return x, false
+	}
+	x = function{name: "{lambda}::" + call, begin: int(line)}
+	for _, outer := range slices.Backward(around[:last]) {
+		if outer.Tag == dwarf.TagSubprogram {
+			name, _, _ := f.name(outer)
+			x.name = name + "::" + x.name
+			break
+		}
+	}
+	return x, true
+}
+
+// call is the name of the function of a lambda expression.
+const call = "operator()"
+
 // name returns the name of a function, and the line of its declaration, which its copies and its code have from its declaration; of one in a class or namespace or
-// module with that.
-func (f *File) name(e *dwarf.Entry) (name string, begin int) {
+// module with that. named is the entry that has the name.
+func (f *File) name(e *dwarf.Entry) (name string, begin int, named dwarf.Offset) {
 	for range maxOrigins {
 		if n, ok := e.Val(dwarf.AttrDeclLine).(int64); ok && begin == 0 {
 			begin = int(n)
 		}
 		if s, ok := e.Val(dwarf.AttrLinkageName).(string); ok {
-			return readable(s), begin
+			return readable(s), begin, e.Offset
 		}
 		if s, ok := e.Val(dwarf.AttrName).(string); ok {
-			return s, begin
+			return s, begin, e.Offset
 		}
 		at, ok := e.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
 		if !ok {
 			if at, ok = e.Val(dwarf.AttrSpecification).(dwarf.Offset); !ok {
-				return "", begin
+				return "", begin, 0
 			}
 		}
 		r := f.data.Reader()
 		r.Seek(at)
 		var err error
 		if e, err = r.Next(); err != nil || e == nil {
-			return "", begin
+			return "", begin, 0
 		}
 	}
-	return "", begin
+	return "", begin, 0
 }

@@ -108,27 +108,59 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestOutlined: the body of a parallel region of C++ is a function of its own, which DWARF names by its symbol and gives no line.
-func TestOutlined(t *testing.T) {
+// compiledCXX compiles a program of C++ and opens it.
+func compiledCXX(t *testing.T, source string, flags ...string) (*File, string) {
+	t.Helper()
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no g++")
 	}
-	dir := t.TempDir()
-	source := "int run(int n)\n{\n\tint sum = 0;\n\n#pragma omp parallel for reduction(+ : sum)\n\tfor (int i = 0; i < n; i++)\n\t\tsum += i;\n\treturn sum;\n}\nint main(int n, char **) { return run(n); }\n"
-	if err := os.WriteFile(filepath.Join(dir, "p.cpp"), []byte(source), 0o644); err != nil {
+	path := filepath.Join(t.TempDir(), "p")
+	if err := os.WriteFile(path+".cpp", []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, "p")
-	if b, err := exec.Command("g++", "-g", "-O1", "-fopenmp", "-o", path, filepath.Join(dir, "p.cpp")).CombinedOutput(); err != nil {
+	if b, err := exec.Command("g++", append(flags, "-g", "-O1", "-o", path, path+".cpp")...).CombinedOutput(); err != nil {
 		t.Fatalf("g++: %v %s", err, b)
 	}
 	f, err := Open(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return f, path
+}
+
+// TestOutlined: the body of a parallel region of C++ is a function of its own, which DWARF names by its symbol and gives no line.
+func TestOutlined(t *testing.T) {
+	source := "int run(int n)\n{\n\tint sum = 0;\n\n#pragma omp parallel for reduction(+ : sum)\n\tfor (int i = 0; i < n; i++)\n\t\tsum += i;\n\treturn sum;\n}\nint main(int n, char **) { return run(n); }\n"
+	f, path := compiledCXX(t, source, "-fopenmp")
 	list := f.Frames(addressOf(t, path, "_Z3runi._omp_fn.0") + 2)
 	if len(list) != 1 || list[0].Function != "run._omp_fn.0" || list[0].Begin != 5 {
 		t.Errorf("in the loop: %v", list)
+	}
+}
+
+// TestLambda: of lambda expressions that are inlined GCC writes neither a line nor a name that tells them apart.
+func TestLambda(t *testing.T) {
+	f, path := compiledCXX(t, `struct Grid { int run(volatile int *); };
+template <class F> static inline void each(F f) { f(1); }
+__attribute__((noinline)) int Grid::run(volatile int *x)
+{
+	each([x](int k) { *x = *x * 3 + k; });
+	each([x](int k) { *x = *x / 7 - k; });
+	return *x;
+}
+int main(int n, char **) { volatile int x = n; return Grid().run(&x); }
+`)
+	found := map[Frame]bool{}
+	at := addressOf(t, path, "_ZN4Grid3runEPVi")
+	for k := range uint64(32) {
+		list := f.Frames(at + k)
+		list[0].File = ""
+		found[list[0]] = true
+	}
+	for _, line := range []int{5, 6} {
+		if want := (Frame{Function: "Grid::run::{lambda}::operator()", Line: line, Begin: line}); !found[want] {
+			t.Errorf("%v is not among %v", want, found)
+		}
 	}
 }
 
