@@ -51,7 +51,6 @@ type frameCall struct {
 
 // Bounds of what a record may cost.
 const (
-	mostFrames      = 128     // above the innermost recorded call; what lies above is left out
 	mostContexts    = 1 << 10 // of a path; a longer one tells nothing
 	mostFrameEvents = 1 << 12 // that are passed on at once, or a few more
 )
@@ -179,7 +178,6 @@ func (f *Frames) unwind(context uint32, distance uint64, since Time) {
 	if entered := max(distance, 1) - 1; entered < uint64(len(tail)) {
 		most -= int(entered)
 	}
-	tail = tail[:min(len(tail), mostFrames)]
 	open := f.stack[f.base:]
 	kept := 0
 	for kept < min(most, len(open), len(tail)) && open[kept].region == tail[kept] {

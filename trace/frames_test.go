@@ -270,6 +270,19 @@ func TestRandomFrames(t *testing.T) {
 	}
 }
 
+// TestDeepFrames: the function in which a sample is counts, also below more frames than a recorder unwinds, as with inlined ones.
+func TestDeepFrames(t *testing.T) {
+	deep := [][2]uint32{{0, Undefined}}
+	for i := uint32(1); i < 300; i++ {
+		deep = append(deep, [2]uint32{i, i - 1})
+	}
+	var b Batch
+	b.Append(1, CallingContextSample, 0, 299, 301, 0)
+	if list := framesOf(t, contextsOf(300, deep...), &b); len(list) != 600 || list[299] != "1 +299" {
+		t.Errorf("%d of 600 events, innermost %v", len(list), list[min(299, len(list)-1)])
+	}
+}
+
 // TestHostileContexts: a circle of contexts and a deep path cost no more than the bounds, and batches stay small.
 func TestHostileContexts(t *testing.T) {
 	circle := contextsOf(2, [2]uint32{0, 1}, [2]uint32{1, 0})
@@ -298,7 +311,7 @@ func TestHostileContexts(t *testing.T) {
 	if largest == 0 || largest > mostFrameEvents {
 		t.Errorf("batches of up to %d events", largest)
 	}
-	if len(f.path) > mostContexts || cap(f.stack) > 2*mostFrames {
+	if len(f.path) > mostContexts || cap(f.stack) > 2*mostContexts {
 		t.Errorf("a path of %d, a stack of %d", len(f.path), cap(f.stack))
 	}
 }
