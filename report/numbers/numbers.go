@@ -401,7 +401,8 @@ func Bytes(n uint64) string {
 }
 
 // Clean makes a name from a file safe to print: no control characters, and not longer than limit. Of a name of C++ that is, the
-// arguments of templates go first, and then what is around the function.
+// arguments of templates go first, and then what is around the function; of others the middle, since what tells two of them apart, as an
+// address in a library, is at the end.
 func Clean(name string, limit int) string {
 	name = strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
@@ -416,7 +417,7 @@ func Clean(name string, limit int) string {
 	if qualifier, _, _ := strings.Cut(string(runes), " "); len(runes) > limit && strings.Contains(qualifier, "::") {
 		return "…" + string(runes[len(runes)-limit+1:])
 	} else if len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
+		return string(runes[:limit/2]) + "…" + string(runes[len(runes)-(limit-1)/2:])
 	}
 	return string(runes)
 }
