@@ -78,7 +78,7 @@ func (r *round) interrupt(x *rand.Rand, out string, more []string) {
 	done := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(done) }()
 	struck := false
-	for end := time.Now().Add(patience); !struck && time.Now().Before(end); {
+	for end := time.Now().Add(patience(aMoment)); !struck && time.Now().Before(end); {
 		select {
 		case <-done:
 			end = time.Time{}
@@ -98,7 +98,7 @@ func (r *round) interrupt(x *rand.Rand, out string, more []string) {
 	}
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(patience(aMoment)):
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGQUIT)
 		time.Sleep(3 * time.Second)
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// pipePatience is how long a command on a small input may take in a process that runs one after the other.
-const pipePatience = 2 * time.Minute
+// pipeMoment is more than a command on a small input needs for itself in a process that runs one after the other.
+const pipeMoment = 2 * time.Minute
 
 // A pipe is a process of the tests of cmd/coppice that runs commands one after the other, many times as fast as a process for each. It
 // ends with the first panic of any goroutine, and another one begins with the next command.
@@ -120,7 +120,8 @@ func (r *round) piped(c command, talk func(announced string)) outcome {
 	if p.cmd != nil {
 		_ = os.WriteFile(p.file("clear_refs"), []byte("5"), 0) // the mark of the most memory
 	}
-	over := time.AfterFunc(pipePatience, func() {
+	most := patience(pipeMoment)
+	over := time.AfterFunc(most, func() {
 		_ = p.cmd.Process.Signal(syscall.SIGQUIT)
 		time.Sleep(3 * time.Second)
 		_ = p.cmd.Process.Kill()
@@ -141,7 +142,7 @@ func (r *round) piped(c command, talk func(announced string)) outcome {
 	r.note(o)
 	switch {
 	case !inTime:
-		r.fail("%s: not done after %s", o, pipePatience)
+		r.fail("%s: not done after %s", o, most)
 	case err != nil:
 		r.fail("%s: exit code %d, it ended the process of all commands: %s", o, o.code, clip(o.errs))
 	default:

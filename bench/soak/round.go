@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -18,8 +19,16 @@ import (
 	"time"
 )
 
-// patience is how long a command may take on a machine that is busy with other things, out of memory too.
-const patience = 15 * time.Minute
+// aMoment is more than a command needs for itself, out of memory too.
+const aMoment = 15 * time.Minute
+
+// patience is how long a command may take that needs so long for itself: as many times that as processes share a processor now.
+func patience(alone time.Duration) time.Duration {
+	var load float64
+	b, _ := os.ReadFile("/proc/loadavg")
+	_, _ = fmt.Sscan(string(b), &load)
+	return time.Duration(float64(alone) * max(1, load/float64(runtime.NumCPU())))
+}
 
 // A round is one input and what is done with it.
 type round struct {
@@ -191,7 +200,8 @@ func (r *round) do(c command) outcome {
 		r.fail("%s: %v", o, err)
 		return o
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	most := patience(aMoment)
+	ctx, cancel := context.WithTimeout(context.Background(), most)
 	over := context.AfterFunc(ctx, func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGQUIT) // Go prints where it is
 		time.Sleep(3 * time.Second)
@@ -206,7 +216,7 @@ func (r *round) do(c command) outcome {
 	}
 	r.note(o)
 	if !inTime {
-		r.fail("%s: not done after %s", o, patience)
+		r.fail("%s: not done after %s", o, most)
 		return o
 	}
 	r.judge(o)

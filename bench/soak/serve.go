@@ -63,7 +63,7 @@ func stepServe(r *round, x *rand.Rand) {
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	c.talk(25+x.IntN(30), true)
 	_ = cmd.Process.Signal(syscall.SIGTERM)
-	over := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
+	over := time.AfterFunc(patience(aMoment), func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 	_ = cmd.Wait()
 	o := outcome{command: command{args: cmd.Args[1:]}, code: cmd.ProcessState.ExitCode(), errs: errs.String()}
 	r.note(o)
@@ -93,7 +93,7 @@ func (r *round) client(announced string, x *rand.Rand) *client {
 		at := strings.Index(line, "http://127.0.0.1")
 		if u, err := url.Parse(strings.TrimSpace(line[max(at, 0):])); at >= 0 && strings.HasPrefix(line, "on this machine") && err == nil {
 			c := &client{round: r, x: x, host: u.Host, token: u.Query().Get("k")}
-			c.http.Timeout = patience
+			c.http.Timeout = patience(aMoment)
 			return c
 		}
 	}
@@ -279,7 +279,7 @@ func (c *client) atOnce(first, last uint64, locations int) {
 	for i := range n {
 		path := c.fill("/api/"+endpoints[c.x.IntN(len(endpoints))], first, last, locations)
 		go func() {
-			client := http.Client{Timeout: patience}
+			client := http.Client{Timeout: patience(aMoment)}
 			if i%4 == 0 {
 				client.Timeout = time.Millisecond
 			}
