@@ -143,7 +143,11 @@ func TestToken(t *testing.T) {
 func TestCaching(t *testing.T) {
 	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
-	v := answer[Meta](t, s, "meta").Version
+	m := answer[Meta](t, s, "meta")
+	if m.Schema != "coppice.view/1" { // docs/format/README.md
+		t.Error(m.Schema)
+	}
+	v := m.Version
 	w := ask(s, "tile/0/0/0-0?v="+v)
 	tag := w.Header().Get("ETag")
 	if w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || tag == "" {

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/record"
 )
 
 // released are commands on the files of a release in testdata, and the answers that its coppice gave. Rows, and keys of
@@ -64,6 +67,26 @@ func TestReleased(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestReleasedReplay writes the replay.json of a release again: keys are only ever added.
+func TestReleasedReplay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := concludeReplay([]record.Replay{{
+		Log: "0.log", Rank: 1, Size: 2, End: "cut", Message: "the log ends", Calls: 3, Exit: 4, Vector: "1.csv", Segments: 5,
+		CPU: 6, Wall: 7, AllCPU: []int64{6}, AllDelay: []int64{8}, Original: []record.Comparison{{Vector: "o.csv", Segments: 9, Same: 2, CPU: 10, Percent: 0.5}},
+	}}, dir, streams{out: io.Discard}); !errors.Is(err, errSilent) {
+		t.Error(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "replay.json"))
+	want, rerr := os.ReadFile("testdata/0.1.0/replay.json")
+	if err := errors.Join(err, rerr); err != nil {
+		t.Fatal(err)
+	}
+	if err := keepsValues(string(want), string(got)); err != nil {
+		t.Error(err)
 	}
 }
 
