@@ -329,6 +329,17 @@ func TestWhoMustChange(t *testing.T) {
 	}
 }
 
+// TestOrderOfGains: process 1 waits 400 for process 0, which computes all the time but for a send of 10 and a flush of 250. An earlier send gains those
+// 10 at most. They compute 740 and 590: if both computed the same, it would be 75 less. The flush of 250 comes first.
+func TestOrderOfGains(t *testing.T) {
+	t.Parallel()
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, program(2, message(0, 1, 400, 0)+"0 500 BUFFER_FLUSH 750\n")))
+	const want = "the run could be shorter by no more than 0.0100 s, and by 0.0750 more if all computed the same"
+	if f := doc.Findings; len(f) < 2 || f[0].Kind != "overhead" || f[0].Ticks != 250 || f[1].Kind != "late_sender" || f[1].Ticks != 400 || !strings.Contains(f[1].Text, want) {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestWhatHelps is about advice that a program had followed, or that misses the cause:
 //
 //   - A hot spot moves from process 0 to 1: each waits 200 for the other, but nobody computes more on the whole, and they compute at the same time.

@@ -66,7 +66,8 @@ type Finding struct {
 	Advice   string        `json:"advice"` // "" where no row of the table matches
 	Text     string        `json:"text"`   // all of it but the advice, in a sentence
 
-	facts FindingFacts
+	facts  FindingFacts
+	spared uint64 // of Ticks: what no other order of calls gains and no even dealing out of the same work
 }
 
 // FindingWhere is where a loss is: of a wait who waits, of all others who has most.
@@ -114,7 +115,7 @@ type finder struct {
 	list        []Finding
 }
 
-// New lists what could be gained, by falling time: at least 1 % of the run each.
+// New lists what could be gained, the largest gain first: losses of 1 % of the run or more each.
 // A hang is before them, doubts about clocks and set-up after them.
 func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table.Lost, error) {
 	f := &finder{r: r, s: s, hot: h, u: numbers.Units{Resolution: s.Resolution, Rounded: true}, runtime: s.Ticks.Runtime}
@@ -152,7 +153,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	dealing(f)
 	f.oversubscription(true)
 	f.list = slices.DeleteFunc(f.list, func(x Finding) bool { return !f.matters(x.Ticks) })
-	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
+	slices.SortStableFunc(f.list, byGain)
 	f.kernel()
 	if err := f.setup(); err != nil {
 		return nil, nil, err

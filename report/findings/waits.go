@@ -490,14 +490,19 @@ func (f *finder) libraryName(ref uint32) string {
 // busy says what of a loss is left while the process that makes others wait computes as much as it does: no other order of calls gains more.
 // Before barriers and the like the work is to be balanced in any case: so that gains no more than what the longest process takes longer than all
 // compute on average, as where one of them has nothing to do but to wait for the others. What threads gain that wait for locks is not known.
+// The rest is spared: the order of findings does not count it.
 func (f *finder) busy(x *Finding) {
+	var all numbers.Sum
+	most := uint64(0)
+	for _, t := range f.times {
+		own := t.works - min(t.polls, t.works)
+		all, most = numbers.Add(all, numbers.Integer(own)), max(most, own)
+	}
+	mean := numbers.MeanOf(uint64(max(all, 0)), uint64(len(f.times)))
 	if x.Kind == kindBarrier || x.Kind == kindNxN {
-		var all numbers.Sum
-		for _, t := range f.times {
-			all = numbers.Add(all, numbers.Integer(t.works-min(t.polls, t.works)))
-		}
 		longest := f.s.Item(xtf.ItemMeasured).Max
-		if left := longest - min(numbers.MeanOf(uint64(max(all, 0)), uint64(len(f.times))), longest); left < x.Ticks-x.Ticks/4 {
+		if left := longest - min(mean, longest); left < x.Ticks-x.Ticks/4 {
+			x.spared = x.Ticks - left
 			x.Evidence += fmt.Sprintf("; as long as all compute as much together, the run could be shorter by no more than %s %s", f.u.Ticks(left), f.u.Name())
 		}
 		return
@@ -513,7 +518,16 @@ func (f *finder) busy(x *Finding) {
 		left += waits
 		x.facts.Busy = left < x.Ticks/4
 		x.Evidence += fmt.Sprintf("; as long as rank %d computes that much, the run could be shorter by no more than %s %s", x.Cause.Process, f.u.Ticks(left), f.u.Name())
+		over := most - min(mean, most)
+		if x.spared = x.Ticks - min(left+over, x.Ticks); x.spared > 0 && f.matters(over) {
+			x.Evidence += fmt.Sprintf(", and by %s more if all computed the same", f.u.Ticks(over))
+		}
 	}
+}
+
+// byGain puts first what gains most.
+func byGain(a, b Finding) int {
+	return cmp.Or(cmp.Compare(b.Ticks-min(b.spared, b.Ticks), a.Ticks-min(a.spared, a.Ticks)), cmp.Compare(b.Ticks, a.Ticks))
 }
 
 // heavy says how much of what all send and receive in an all-to-all operation the process does that makes others wait by it, where that is
