@@ -1363,6 +1363,57 @@ func TestManyCollectives(t *testing.T) {
 	}
 }
 
+// TestLongInFewCalls: 1200 steps with an operation of 8 bytes take 3 or 4 each. In step 600 a call takes 20000 more, as where a process is stopped: its
+// partner was there, and the bytes do not explain it. Joining messages, or meeting less often, is no advice then; where a message of 1 MB is
+// sent there, its bytes may take that time.
+func TestLongInFewCalls(t *testing.T) {
+	t.Parallel()
+	const completes = `0 %[1]d ENTER MPI_Isend
+0 %[1]d MPI_ISEND 1 MPI_COMM_WORLD 7 %[5]d %[4]d
+0 %[2]d LEAVE MPI_Isend
+0 %[2]d ENTER MPI_Waitall
+0 %[3]d MPI_ISEND_COMPLETE %[4]d
+0 %[3]d LEAVE MPI_Waitall
+1 %[1]d ENTER MPI_Irecv
+1 %[1]d MPI_IRECV_REQUEST %[4]d
+1 %[2]d LEAVE MPI_Irecv
+1 %[2]d ENTER MPI_Waitall
+1 %[3]d MPI_IRECV 0 MPI_COMM_WORLD 7 %[5]d %[4]d
+1 %[3]d LEAVE MPI_Waitall
+`
+	both := func(lines string) string { return lines + strings.NewReplacer("0 %", "1 %", "SEND 1", "SEND 0", "RECV 1", "RECV 0").Replace(lines) }
+	reduce := "0 %[2]d ENTER MPI_Allreduce\n0 %[2]d MPI_COLLECTIVE_BEGIN\n0 %[3]d MPI_COLLECTIVE_END ALLREDUCE MPI_COMM_WORLD none 8 8\n0 %[3]d LEAVE MPI_Allreduce\n"
+	const unknown = ": what it waits for there is not known"
+	for _, x := range []struct {
+		name, lines, kind, text string
+		bytes                   int
+	}{
+		{"eager send", completes, "transfer", "84.8 % of what rank 0 spends in MPI_Waitall is in 1 of 1 200 calls, the longest 20.003 s until 26.004000 s, with 8 B" + unknown, 8},
+		{"long message", completes, "transfer", "until 26.004000 s, with 1.05 MB", 1 << 20},
+		{"exchange", both("0 %[1]d ENTER MPI_Sendrecv\n0 %[1]d MPI_SEND 1 MPI_COMM_WORLD 7 8\n0 %[3]d MPI_RECV 1 MPI_COMM_WORLD 7 8\n0 %[3]d LEAVE MPI_Sendrecv\n"), "transfer", "is in 1 of 1 200 calls, the longest 20.004 s until 26.004000 s, with 16 B" + unknown, 8},
+		{"collective", both(reduce), "transfer", "is in 1 of 1 200 calls, the longest 20.003 s until 26.004000 s" + unknown, 8},
+		{"late out of a collective", strings.NewReplacer("%[2]d", "%[7]d", "%[3]d", "%[6]d").Replace(reduce) + strings.ReplaceAll(reduce, "0 %", "1 %"), "nxn_wait", "of what rank 1 spends in MPI_Allreduce is in 1 of 1 200 calls", 8},
+	} {
+		text := &strings.Builder{}
+		for k := range 1200 {
+			begin, first, bytes, long := 10*k, 10*k+1, 8, 0 // first is when who leaves before the other one comes again
+			switch {
+			case k == 600:
+				bytes, long = x.bytes, 20000
+			case k == 601:
+				begin += 20000
+			case k > 601:
+				begin, first = begin+20000, first+20000
+			}
+			fmt.Fprintf(text, x.lines, begin, begin+1, begin+4+long, k, bytes, begin+4, first)
+		}
+		f := jsonOf[foundIn](t, "report", foundTrace(t, "-- program --\nprocesses 2\nresolution 1000\n-- events --\n"+text.String())).Findings[0]
+		if f.Kind != x.kind || !strings.Contains(f.Text, x.text) || strings.Contains(f.Text, unknown) != (x.bytes == 8) || f.Advice != "" {
+			t.Errorf("%s: %+v", x.name, f)
+		}
+	}
+}
+
 // TestReducedBytes: two processes reduce vectors for all in 500. What the trace counts is what each gives, for each member: of 100 kB, 200 kB sent
 // and received. Long are 131 072 bytes, given and got.
 func TestReducedBytes(t *testing.T) {

@@ -396,7 +396,7 @@ func (f *finder) setupWaits() (text string, known bool, err error) {
 
 func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	waited := uint64(0)
-	for _, i := range append(results.WaitItems[:len(results.WaitItems):len(results.WaitItems)], results.CompletionItems...) {
+	for _, i := range slices.Concat(results.WaitItems, results.CompletionItems) {
 		waited += x.At(0, i)
 	}
 	less := func(a, b uint64) uint64 { return a - min(a, b) }
@@ -750,7 +750,15 @@ func (f *finder) transfer() error {
 			}
 			switch {
 			case most <= smallMessage && own >= manyCalls:
-				x.Kind = KindSmallMessages
+				few, err := inFewCalls(f, x.Where.Processes[0], xtf.ClassP2P, results.WaitItems...)
+				if err != nil {
+					return err
+				}
+				if x.Evidence += few; few == "" {
+					x.Kind = KindSmallMessages
+				} else {
+					without = strings.Replace(without, "without waits", "without known waits", 1)
+				}
 			case mean >= longMessage:
 				x.Kind = kindLongMessages
 				if all := f.each.total[k.sum]; all > 0 && f.s.Resolution > 0 { // far below what a network gives where data types have gaps
@@ -811,8 +819,16 @@ func (f *finder) transfer() error {
 				x.Evidence += fmt.Sprintf("; a process sends and receives %s in a call of %s on average", numbers.Bytes(mean), x.Where.Region)
 				f.uneven(&x, most)
 			case each <= smallMessage && calls >= manyCalls:
-				x.Kind, x.facts.often = KindSmallMessages, true
-				x.Evidence += oftenText(x.Where.Region, calls, each)
+				few, err := inFewCalls(f, x.Where.Processes[0], xtf.ClassColl, slices.Concat(results.WaitItems, results.CompletionItems)...)
+				if err != nil {
+					return err
+				}
+				if x.Evidence += few; few == "" {
+					x.Kind, x.facts.often = KindSmallMessages, true
+					x.Evidence += oftenText(x.Where.Region, calls, each)
+				} else {
+					without = strings.Replace(without, "without waits", "without known waits", 1)
+				}
 			}
 		}
 		if k.sum == sumColl && most != nil && f.matters(x.Ticks) && before >= f.each.largest[sumColl]/4 {

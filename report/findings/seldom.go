@@ -1,7 +1,10 @@
 package findings
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -31,6 +34,87 @@ const (
 	lateRegularly                 // in few, at equal distances, and the kernel says that it had a processor
 )
 
+// lengths are how long some pieces of time are.
+type lengths struct {
+	by               [65]struct{ n, ticks uint64 } // by the bits of their length
+	n                uint64
+	all, most, until uint64 // until is the end of the longest one, the first of equals
+}
+
+func (l *lengths) add(ticks, end uint64) {
+	if !xtf.Add(&l.all, ticks) {
+		return
+	}
+	if ticks > l.most {
+		l.most, l.until = ticks, end
+	}
+	b := &l.by[bits.Len64(ticks)]
+	b.n, b.ticks, l.n = b.n+1, b.ticks+ticks, l.n+1
+}
+
+// long counts the longest pieces that are three quarters of the time or more; they have k bits or more.
+func (l *lengths) long() (n, ticks uint64, k int) {
+	for k = len(l.by); k > 0 && !mostlyOf(ticks, l.all); {
+		k--
+		n, ticks = n+l.by[k].n, ticks+l.by[k].ticks
+	}
+	return n, ticks, k
+}
+
+// inFewCalls says in how few calls a process spends three quarters of its time in the MPI calls of a class, some waits aside: in an eighth of those
+// of the function with most of that time, or fewer; else "". What each call costs is even. What the longest one moves may explain it.
+func inFewCalls(f *finder, rank, class uint32, aside ...xtf.Item) (string, error) {
+	p := xtf.Proc(f.r.Defs.Processes()[rank].First)
+	var failed error
+	wait, stop := iter.Pull2(results.Overlapping[xtf.Wait](f.r, trace.P(p), 0, xtf.Never, &failed))
+	defer stop()
+	_, w, more := wait()
+	of := map[uint32]*lengths{}
+	err := results.Load(f.r, p, func(c *xtf.Call) {
+		if c.Flags&xtf.FlagOutermostMPI == 0 || c.Class&class == 0 || c.End == xtf.Never {
+			return
+		}
+		left := c.End - c.T
+		for ; more && w.T < c.End; _, w, more = wait() {
+			if w.T >= c.T && slices.Contains(aside, xtf.PatternItem(w.Pattern)) {
+				left -= min(w.End-w.T, left)
+			}
+		}
+		if of[c.Region] == nil {
+			of[c.Region] = &lengths{}
+		}
+		of[c.Region].add(left, c.End)
+	})
+	if err = cmp.Or(beyond(err), beyond(failed)); err != nil || len(of) == 0 {
+		return "", err
+	}
+	most := slices.MaxFunc(slices.Sorted(maps.Keys(of)), func(a, b uint32) int { return cmp.Compare(of[a].all, of[b].all) })
+	l := of[most]
+	calls, long, _ := l.long()
+	if l.n < seldomCalls || calls > l.n/seldomPart {
+		return "", nil
+	}
+	text := fmt.Sprintf("; %s of what rank %d spends in %s is in %s of %s calls, the longest %s %s until %s %[7]s", numbers.NewRatio(long, l.all).Percent(), rank,
+		at(numbers.Clean(results.CallName(f.r, most), 60), results.CallPlace(f.r, most)), numbers.Count(calls), numbers.Count(l.n), f.u.Ticks(l.most), f.u.Name(), f.u.Instant(l.until))
+	if class&xtf.ClassP2P == 0 {
+		return text + ": what it waits for there is not known", nil
+	}
+	moved := uint64(0)
+	err = results.Load(f.r, p, func(m *xtf.P2P) {
+		end := m.End
+		if m.Kind&(xtf.P2PKindMask|xtf.P2PNonBlocking) == xtf.P2PSend|xtf.P2PNonBlocking {
+			end = m.Done
+		}
+		if end == l.until {
+			xtf.Add(&moved, m.Bytes)
+		}
+	})
+	if text += ", with " + numbers.Bytes(moved); moved < longMessage {
+		text += ": what it waits for there is not known"
+	}
+	return text, beyond(err)
+}
+
 // seldom tells a process that is late now and then from one that is late in each step. It looks at the waits of the process that waits
 // longest, on the call path with most of them: where three quarters are in an eighth of the calls or less, or in a half that follows one
 // another, who is late then does in these steps what it does not do in others, or is interrupted. Of one process that is late so only the kernel knows which: that it was ready to
@@ -48,27 +132,11 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 			}
 		})
 	}
-	var by [65]struct{ waits, ticks uint64 } // by the bits of their length
-	var all, most, at uint64                 // at is when the longest one ends
-	err = each(func(w *xtf.Wait, ticks uint64) {
-		if !xtf.Add(&all, ticks) {
-			return
-		}
-		if ticks > most {
-			most, at = ticks, w.End
-		}
-		b := &by[bits.Len64(ticks)]
-		b.waits++
-		b.ticks += ticks
-	})
-	if err != nil {
+	var of lengths
+	if err = each(func(w *xtf.Wait, ticks uint64) { of.add(ticks, w.End) }); err != nil {
 		return false, beyond(err)
 	}
-	waits, long, k := uint64(0), uint64(0), len(by)
-	for k > 0 && !mostlyOf(long, all) {
-		k--
-		waits, long = waits+by[k].waits, long+by[k].ticks
-	}
+	waits, long, k := of.long()
 	if waits > mostLong {
 		return false, nil
 	}
@@ -111,7 +179,7 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 		}
 		often = fmt.Sprintf("regularly, %d such calls apart or a multiple of that", apart)
 	}
-	x.Evidence += fmt.Sprintf("; %s late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", who, often, numbers.NewRatio(long, all).Percent(), x.Where.Processes[0], numbers.Count(few), numbers.Count(calls), f.u.Instant(at), f.u.Name())
+	x.Evidence += fmt.Sprintf("; %s late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", who, often, numbers.NewRatio(long, of.all).Percent(), x.Where.Processes[0], numbers.Count(few), numbers.Count(calls), f.u.Instant(of.until), f.u.Name())
 	switch {
 	case !single:
 		return false, nil

@@ -545,9 +545,13 @@ func (f *finder) heavy(x *Finding) error {
 	}
 	all := f.hot.Profile.Regions[k].Bytes
 	calls, own, each, err := sizes(f, x.facts.causeRegion, x.Cause.Process)
-	if calls >= manyCalls && each <= smallMessage && !x.facts.OtherCall {
-		x.facts.often = true
-		x.Evidence += oftenText(x.Cause.Region, calls, each)
+	if err == nil && calls >= manyCalls && each <= smallMessage && !x.facts.OtherCall {
+		var few string
+		few, err = inFewCalls(f, x.Cause.Process, xtf.ClassColl, results.WaitItems...)
+		if x.Evidence += few; few == "" {
+			x.facts.often = true
+			x.Evidence += oftenText(x.Cause.Region, calls, each)
+		}
 	}
 	if err != nil || own > all || own/max(calls, 1) < longMessage || numbers.MulDiv(own, 3*uint64(len(processes)), 4) < all {
 		return err
