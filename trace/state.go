@@ -74,7 +74,7 @@ var States = [NumStates]StateInfo{
 	StateDeviceCall:   {"device_call", "device call", groupDevice, false, "paradigms CUDA, HIP, OpenCL, OpenACC and OPENMP_TARGET on the host: memory of a device, and what no other row has; the component has launches and transfer calls too"},
 	StateLaunch:       {"launch", "launch", groupDevice, false, "the same paradigms, by name: with " + quoted(launches)},
 	StateTransferCall: {"transfer_call", "transfer call", groupDevice, false, "the same paradigms: a name of the programming interface and role DATA_TRANSFER, or with " + quoted(transfers)},
-	StateDeviceWait:   {"device_wait", "device wait", groupDevice, false, "the same paradigms, by name, because one role has waits and others: with `Synchronize`, " + quoted(deviceWaits)},
+	StateDeviceWait:   {"device_wait", "device wait", groupDevice, false, "the same paradigms, by name, because one role has waits and others: with `Synchronize`, " + quoted(deviceWaits) + "; names, as of lock waits: these and " + quoted(deviceSyncs)},
 	StateKernel:       {"kernel", "kernel", groupDevice, true, "the same paradigms: role 40 (kernel), or role FUNCTION and no name of the programming interface; on locations of type ACCELERATOR_STREAM own code and calls of threads too"},
 	StateTransfer:     {"transfer", "transfer", groupDevice, false, "the same paradigms: role DATA_TRANSFER, and no name of the programming interface"},
 	StateDeviceIdle:   {"device_idle", "device idle", groupDevice, false, "locations of type ACCELERATOR_STREAM outside of kernels and transfers"},
@@ -104,7 +104,13 @@ var (
 		"pthread_join", "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait", "pthread_barrier_wait", "sem_wait", "sem_timedwait",
 		"openmp barrier", "openmp implicit barrier", "gomp_barrier", "gomp_taskwait", "gomp_taskgroup_end", "__kmpc_barrier", "__kmpc_omp_taskwait",
 	}
-	deviceWaits     = []string{"clfinish", "clwaitforevents", "acc_wait", "hsa_signal_wait_relaxed", "hsa_signal_wait_scacquire", "hsa_amd_signal_wait_any"}
+	deviceWaits = []string{"clfinish", "clwaitforevents", "acc_wait", "hsa_signal_wait_relaxed", "hsa_signal_wait_scacquire", "hsa_amd_signal_wait_any"}
+	deviceSyncs = []string{
+		"cudadevicesynchronize", "cudastreamsynchronize", "cudaeventsynchronize", "cudathreadsynchronize", "cuctxsynchronize", "custreamsynchronize", "cueventsynchronize",
+		"hipdevicesynchronize", "hipstreamsynchronize", "hipeventsynchronize", "hipctxsynchronize", "acc_wait_all", "zecommandqueuesynchronize", "zecommandlisthostsynchronize",
+		"zeeventhostsynchronize", "zefencehostsynchronize", "kokkos::fence", "kokkos::cuda::fence", "kokkos::hip::fence", "kokkos::experimental::hip::fence",
+		"kokkos::sycl::fence", "kokkos::experimental::sycl::fence", "sycl::queue::wait", "sycl::_v1::queue::wait", "sycl::queue::wait_and_throw", "sycl::_v1::queue::wait_and_throw",
+	}
 	launches        = []string{"launch", "clenqueuendrange", "clenqueuetask", "target submit"}
 	transfers       = []string{"memcpy", "memset", "memory_copy", "async_copy", "upload", "download", "clenqueueread", "clenqueuewrite", "clenqueuecopy", "clenqueuefill", "clenqueuemap", "clenqueueunmap", "clenqueuemigrate"}
 	overheadRegions = []string{"trace buffer flush", "measurement off", "flush"}
@@ -218,9 +224,12 @@ func withoutArguments(name string) string {
 	return strings.TrimPrefix(name, "void ")
 }
 
-// threadState is the state in a region outside of MPI, files and devices.
+// threadState is the state in a region outside of MPI and files, and outside of what a device's runtime records.
 func threadState(r *Region, name string) State {
+	last := name[strings.LastIndexByte(name, ' ')+1:] // without the type that it returns
 	switch {
+	case slices.Contains(deviceWaits, last), slices.Contains(deviceSyncs, last):
+		return StateDeviceWait
 	case slices.Contains(lockCalls, name):
 		return StateLock
 	case slices.Contains(criticalCalls, name):

@@ -1414,6 +1414,24 @@ func TestLongInFewCalls(t *testing.T) {
 	}
 }
 
+// TestRecordedSynchronisation: two processes launch kernels on a device of their own and wait for them by a function that is recorded as the program's own are,
+// 600 and 100, and meet. What process 1 waits for is no computing of process 0.
+func TestRecordedSynchronisation(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"\"Kokkos::fence(std::string const&)\"": false, "cudaDeviceSynchronize": false, "solve": true} {
+		lines := ""
+		for p, at := range [...]int{700, 200} {
+			lines += fmt.Sprintf("%[1]d 100 ENTER %[3]s\n%[1]d %[2]d LEAVE %[3]s\n", p, at, name) + meeting(p, at, 702)
+		}
+		for _, graph := range []bool{false, true} {
+			out := must(t, "report", foundTrace(t, program(2, lines), func(o *analyze.Options) { o.GraphOnly = graph }))
+			if strings.Contains(out, "> imbalance: ") != want || !want && !graph && !strings.Contains(out, "100.0 % of the waits come from device wait in ") {
+				t.Errorf("%s: imbalance is to be %t in\n%s", name, want, out)
+			}
+		}
+	}
+}
+
 // TestReducedBytes: two processes reduce vectors for all in 500. What the trace counts is what each gives, for each member: of 100 kB, 200 kB sent
 // and received. Long are 131 072 bytes, given and got.
 func TestReducedBytes(t *testing.T) {
