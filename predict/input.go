@@ -469,5 +469,39 @@ func (d *Delayed) Fill(process uint32, first uint64, dst []int64) error {
 	return nil
 }
 
+// outerCalls is kept times of calls up to MPI_Init and of the last one; others take none.
+type outerCalls struct {
+	simnet.Calc
+	in *Input
+	n  []uint64 // by process of the rank: entries up to that of MPI_Init
+}
+
+// OuterCalls returns kept times without those of the calls between MPI_Init and the last call.
+func OuterCalls(in *Input, kept simnet.Calc) simnet.Calc {
+	c := &outerCalls{kept, in, make([]uint64, in.End-in.First)}
+	for k := range c.n {
+		r := newRope(in.Program, in.Program.Roots[in.First+uint32(k)])
+		n := uint64(2) // the entry after a call has its kept time
+		for call, ok := r.next(); ok && c.n[k] == 0; call, ok = r.next() {
+			if in.Defs.StartsMPI(in.Defs.Region(in.Region[call])) {
+				c.n[k] = n
+			}
+			n++
+		}
+	}
+	return c
+}
+
+// Fill implements [simnet.Calc].
+func (c *outerCalls) Fill(process uint32, first uint64, dst []int64) error {
+	err := c.Calc.Fill(process, first, dst)
+	for k := range dst {
+		if i := first + uint64(k); i >= c.n[process-c.in.First] && i != c.in.Calls(process) {
+			dst[k] = 0
+		}
+	}
+	return err
+}
+
 // Alike returns the processes that make the same calls in the same order: ascending lists, ordered by their first members. Collective.
 func (in *Input) Alike(c mpi.Comm) ([][]uint32, error) { return in.group(c, in.keys, in.sequences) }

@@ -72,6 +72,7 @@ type prediction struct {
 	file      *xtf.File
 	in        *predict.Input
 	single    bool // rank 0 has all processes, for the event engine
+	crowded   bool // processes of the recorded run shared processors
 	platform  *platform.Platform
 	host      *platform.Platform
 	start     *startTimes
@@ -233,12 +234,12 @@ func leftOut(l *predict.Left, p *platform.Platform) []predicted.LeftOut {
 
 // shared adds to the left out parts the processes of the recorded run that shared processors.
 func (x *prediction) shared() {
-	found := predicted.LeftOut{What: "shared processors", Text: "with a processor of its own here: processes of the recorded run that shared processors with others, which MPI calls waited for too; with many calls, the prediction is much too short"}
+	found := predicted.LeftOut{What: "shared processors", Text: "with a processor of its own here, so that the prediction is too short for a machine where they share processors too: processes of the recorded run that shared processors with others"}
 	list, _ := findings.Crowds(x.in.Defs, findings.Usages(x.in.Defs))
 	for i := range list {
 		found.Count += uint64(len(list[i].Ranks))
 	}
-	if found.Count > 0 {
+	if x.crowded = found.Count > 0; x.crowded {
 		x.res.LeftOut = append(x.res.LeftOut, found)
 	}
 }

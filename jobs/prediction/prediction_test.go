@@ -366,10 +366,9 @@ type delayedSource struct {
 
 func (s *delayedSource) Definitions() *trace.Definitions { return s.defs }
 
-// delayedRun is a run of a generated program whose processes may use one processor, and had none for some ns.
-func delayedRun(t *testing.T, spec string, ns ...uint64) string {
+// delayedRun is a run of a program whose processes may use one processor, and had none for some ns.
+func delayedRun(t *testing.T, src trace.Source, ns ...uint64) string {
 	t.Helper()
-	src := jobtest.Generated(t, spec)
 	d := *src.Definitions()
 	name := uint32(0)
 	for i := range d.Strings {
@@ -395,7 +394,7 @@ func delayedRun(t *testing.T, spec string, ns ...uint64) string {
 // TestPredictMeasured tells the parts of the error that the measurements themselves tell.
 func TestPredictMeasured(t *testing.T) {
 	const spec = "ring:procs=3,events=600"
-	run, machine := delayedRun(t, spec, 1000, 4000, 2000), platformFile(t, platformText("", "ranks_per_node = 2"))
+	run, machine := delayedRun(t, jobtest.Generated(t, spec), 1000, 4000, 2000), platformFile(t, platformText("", "ranks_per_node = 2"))
 	vectors := []string{replayFile(t, run, 0, "least,,1,790,990\nmost,,1,890,1090\n"), replayFile(t, run, 2, "")}
 	for _, o := range []prediction.Options{{HostVectors: vectors}, {Vectors: vectors, Scaled: true}} {
 		o.Run, o.Platform = run, machine
@@ -411,12 +410,40 @@ func TestPredictMeasured(t *testing.T) {
 			t.Errorf("spread %+v of %+v", e, r.Computation.Donors)
 		}
 	}
-	all := mustPredict(t, 2, prediction.Options{Run: delayedRun(t, spec, 1, math.MaxUint64), Platform: machine})
+	all := mustPredict(t, 2, prediction.Options{Run: delayedRun(t, jobtest.Generated(t, spec), 1, math.MaxUint64), Platform: machine})
 	if e := &all.Errors; e.WorstDelay == nil || *e.WorstDelay != 1 || e.Delayed != all.Processes[1].Measured.Compute/1000*1000 {
 		t.Errorf("all of the computation %+v", e)
 	}
 	if r := mustPredict(t, 1, prediction.Options{Run: runFile(t, spec), Platform: machine}); r.Errors.WorstDelay != nil || r.Errors.WorstSpread != nil || len(r.LeftOut) > 0 {
 		t.Errorf("nobody told, and there is %+v, %+v", r.Errors, r.LeftOut)
+	}
+}
+
+// TestPredictSharedProcessors: what calls keep of their time may be waits for a processor, so the runtime has a lower bound without it. Two
+// processes compute 100 and 300 us to a fence that takes 50 more, ten times, between an MPI_Init of 1000 and an MPI_Finalize of 500.
+func TestPredictSharedProcessors(t *testing.T) {
+	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}}, Steps: make([][]tracetest.Step, 2)}
+	for p := range s.Steps {
+		steps := []tracetest.Step{{Enter: "main"}, {Call: "Init", Ticks: 1000}}
+		for range 10 {
+			steps = append(steps, tracetest.Step{Ticks: 100 + 200*uint64(p)}, tracetest.Step{Call: "Win_fence", As: "Barrier", Ticks: 50})
+		}
+		s.Steps[p] = append(steps, tracetest.Step{Call: "Finalize", Ticks: 500}, tracetest.Step{Leave: "main"})
+	}
+	src, err := s.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, keys := range []string{"", "contention = \"nic\"\n"} {
+		o := prediction.Options{Run: delayedRun(t, src, 0, 0), Platform: platformFile(t, keys+instantNetwork)}
+		r := mustPredict(t, 2, o)
+		if r.Makespan == nil || *r.Makespan != 5_000_000_000 || r.Least == nil || *r.Least != 4_500_000_000 {
+			t.Errorf("%q: %v to %v ps, want 4500 to 5000 us", keys, r.Least, r.Makespan)
+		}
+		o.Run = analyzedScript(t, s)
+		if r := mustPredict(t, 2, o); r.Makespan == nil || *r.Makespan != 5_000_000_000 || r.Least != nil {
+			t.Errorf("%q: %v to %v ps with a processor each, want 5000 us", keys, r.Least, r.Makespan)
+		}
 	}
 }
 

@@ -154,9 +154,14 @@ func (x *prediction) scale() platform.Scale {
 	return x.platform.Scale
 }
 
+// substituted returns the computation of this rank's processes on the target, without the times of calls.
+func (x *prediction) substituted() simnet.Calc {
+	return x.in.Substitute(x.o.Rule, x.scale(), x.donors.donor)
+}
+
 // computation returns the computation of this rank's processes on the target, times f.
 func (x *prediction) computation(f platform.Scale) simnet.Calc {
-	var calc simnet.Calc = x.in.Substitute(x.o.Rule, x.scale(), x.donors.donor)
+	calc := x.substituted()
 	if f != platform.One {
 		calc = &predict.Substituted{Host: calc, Scale: f}
 	}
@@ -252,6 +257,17 @@ func (x *prediction) simulate() error {
 		return nil
 	}
 	r.Makespan, r.Ratio = out.makespan(), numbers.NewRatio(*out.makespan(), r.Measured)
+	if x.crowded {
+		outer := *x.start
+		outer.calls = predict.OuterCalls(x.in, outer.calls)
+		least, err := x.runOn(x.platform, outer.from(x.substituted()), simnet.Options{})
+		if err != nil {
+			return err
+		}
+		if least.deadlock == nil {
+			r.Least = least.makespan()
+		}
+	}
 	if x.times != nil {
 		out.result.Times, out.result.First = out.times, out.first
 		err = x.times.Finish(&out.result)

@@ -23,6 +23,7 @@ type Prediction struct {
 	Measured    uint64             `json:"measured"`       // first to last event of the recorded run
 	Bound       uint64             `json:"measured_bound"` // of recorded times of a process, where the file has bounded times
 	Makespan    *uint64            `json:"makespan"`       // nil: a deadlock, or no platform
+	Least       *uint64            `json:"makespan_least"` // if no call kept its time between MPI_Init and the last call; nil where no processes of the recorded run shared processors
 	Ratio       numbers.Ratio      `json:"ratio"`          // predicted over measured
 	Errors      PredictedErrors    `json:"errors"`
 	Unmatched   uint64             `json:"unmatched"` // sends and receives without their other end, left out

@@ -117,6 +117,9 @@ func (p *Prediction) run(u numbers.Units, c *table.Chapter) {
 		}
 	case p.Makespan != nil:
 		c.Say("runtime: measured %s s, predicted %s s, x %s", u.Ticks(p.Measured), u.Ticks(*p.Makespan), p.Ratio.Text(4))
+		if p.Least != nil && *p.Makespan-min(*p.Least, *p.Makespan) > *p.Makespan/100 {
+			c.Say("at least %s s: processes of the recorded run shared processors, and what calls took then and now (column kept) may be waits for these", u.Ticks(*p.Least))
+		}
 	default:
 		c.Say("runtime: measured %s s", u.Ticks(p.Measured))
 	}
