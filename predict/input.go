@@ -46,9 +46,9 @@ type Input struct {
 	processes []trace.Process
 	keys      []uint64   // of each node: see callKeys
 	sequences []sequence // of each node
-	// earlyStarts: calls of MPI_Win_start do not wait
-	earlyStarts bool
-	met         trace.Time // when the last process entered MPI_Finalize, if that is known to be a barrier; else never
+	// earlyStarts: calls of MPI_Win_start do not wait. earlyRelays: rooted operations of two groups pass data on before the relays
+	earlyStarts, earlyRelays bool
+	met                      trace.Time // when the last process entered MPI_Finalize, if that is known to be a barrier; else never
 }
 
 // never is later than all events.
@@ -93,7 +93,7 @@ func Open(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 	in.First, in.End = uint32(own.First), uint32(own.End)
 	b := &builder{tables: newTables(in.Defs), first: map[uint64]program.NodeID{}}
 	in.tables = b.tables
-	if err := findEarlyStarts(c, in); err != nil {
+	if err := findEarly(c, in); err != nil {
 		return nil, err
 	}
 	last, err := in.load(b, &o)

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -59,28 +60,94 @@ func rowsOf(in *Input) *xtf.File {
 	return f
 }
 
-// findEarlyStarts finds out whether a call of MPI_Win_start returned before its post: then none waits for it. Collective.
-func findEarlyStarts(c mpi.Comm, in *Input) error {
-	f, early := rowsOf(in), []int64{0}
+// findEarly finds out whether a call of MPI_Win_start returned before its post, and whether a rooted operation of two groups passed data
+// before the first process of the group without the root, or all others of it, were there: then none waits for it. Collective.
+func findEarly(c mpi.Comm, in *Input) error {
+	f, early := rowsOf(in), []int64{0, 0}
 	if f == nil {
 		return nil
 	}
 	var err error
 	for p := in.First; p < in.End && err == nil; p++ {
-		err = xtf.Each(f, xtf.Proc(in.processes[p].First), func(_ uint64, m *xtf.P2P) error {
+		proc := xtf.Proc(in.processes[p].First)
+		err = xtf.Each(f, proc, func(_ uint64, m *xtf.P2P) error {
 			const kind = xtf.P2PNotice | xtf.P2PClock | xtf.P2PKindMask
 			if m.Kind&kind == xtf.P2PNotice|xtf.P2PClock|xtf.P2PRecv && xtf.NoticeKind(m.Tag) == xtf.NoticePost {
 				early[0] = 1
 			}
 			return nil
 		})
+		var group relays
+		if err == nil {
+			group, err = readRelays(in, f, p)
+		}
+		if err == nil && len(group) > 0 {
+			err = xtf.Each(f, proc, func(_ uint64, c *xtf.Coll) error {
+				if group[relay{c.Comm, c.Ordinal}] > c.End {
+					early[1] = 1
+				}
+				return nil
+			})
+		}
 	}
 	if err := c.Agree(err); err != nil {
 		return err
 	}
 	err = c.AllreduceInt64(early, mpi.Max)
-	in.earlyStarts = early[0] > 0
+	in.earlyStarts, in.earlyRelays = early[0] > 0, early[1] > 0
 	return err
+}
+
+// relays are instants for which a process may wait in rooted operations of two groups, in the group without the root, if all data of that passes
+// through its first process: of operations that spread data, when that one entered; of others, when the last one had entered for which it waits.
+// Memory: 40 bytes for each operation.
+type relays map[relay]uint64
+
+// relay is an operation.
+type relay struct {
+	comm    uint32
+	ordinal uint64
+}
+
+// readRelays reads the relays of a process.
+func readRelays(in *Input, f *xtf.File, process uint32) (relays, error) {
+	list, mates := relays{}, map[uint32]bool{}
+	r := syncRows{in: in, process: process}
+	known := map[relay]bool{} // communicators whose mates are in the list, those of operations that spread data apart
+	err := xtf.Each(f, xtf.Proc(in.processes[process].First), func(_ uint64, c *xtf.Coll) error {
+		root, first, spreads, ok := r.relayed(c)
+		k := relay{comm: c.Comm}
+		if spreads {
+			k.ordinal = 1
+		}
+		if !ok || known[k] || spreads != (process != first) {
+			return nil
+		}
+		known[k] = true
+		if spreads {
+			mates[first] = true
+			return nil
+		}
+		for _, mate := range in.tables.others(c.Comm, root) {
+			mates[mate] = true
+		}
+		return nil
+	})
+	delete(mates, process)
+	for _, mate := range slices.Sorted(maps.Keys(mates)) {
+		if err != nil {
+			return nil, err
+		}
+		r.process = mate
+		err = xtf.Each(f, xtf.Proc(in.processes[mate].First), func(_ uint64, c *xtf.Coll) error {
+			if _, first, spreads, ok := r.relayed(c); ok && spreads == (mate == first) {
+				k := relay{c.Comm, c.Ordinal}
+				list[k] = max(list[k], c.T)
+			}
+			return nil
+		})
+	}
+	return list, err
 }
 
 // readSynchronised reads the rows of a process, whose first location is l; nil where they tell nothing.
@@ -98,6 +165,12 @@ func readSynchronised(in *Input, process uint32, l *ccg.Location) (*synchronised
 	proc := xtf.Proc(in.processes[process].First)
 	var list []syncAction
 	r := syncRows{in, process}
+	var group relays
+	if !in.earlyRelays && len(in.Defs.InterComms) > 0 {
+		if group, err = readRelays(in, f, process); err != nil {
+			return nil, err
+		}
+	}
 	between := map[uint64]bool{} // calls with collectives of two groups
 	err = cmp.Or(
 		xtf.Each(f, proc, func(_ uint64, m *xtf.P2P) error {
@@ -122,6 +195,9 @@ func readSynchronised(in *Input, process uint32, l *ccg.Location) (*synchronised
 			}
 			if len(part) > 0 && part[0].Kind == program.PostRecv && c.Root == trace.RootSelf { // the row of its wait tells of the first one
 				s.waits = append(s.waits, [2]uint64{origin + c.T, origin + max(c.T, min(c.LastEnter, c.End))})
+			}
+			if until := group[relay{c.Comm, c.Ordinal}]; until > c.T {
+				s.waits = append(s.waits, [2]uint64{origin + c.T, origin + min(until, max(c.T, c.End))})
 			}
 			return nil
 		}))
@@ -163,6 +239,16 @@ func readSynchronised(in *Input, process uint32, l *ccg.Location) (*synchronised
 		return nil
 	})
 	slices.SortStableFunc(s.waits, func(a, b [2]uint64) int { return cmp.Compare(a[0], b[0]) })
+	n := 0 // waits that do not overlap
+	for _, w := range s.waits {
+		if n > 0 && w[0] < s.waits[n-1][1] {
+			s.waits[n-1][1] = max(s.waits[n-1][1], w[1])
+			continue
+		}
+		s.waits[n] = w
+		n++
+	}
+	s.waits = s.waits[:n]
 	return s, err
 }
 
@@ -273,12 +359,41 @@ func (r syncRows) meeting(c *xtf.Coll) ([]program.Action, bool) {
 		}
 		return list, true
 	default:
-		if root := r.in.Defs.Peer(c.Comm, c.Root, r.process); root < r.in.Processes() {
-			return []program.Action{r.signal(!spreads, root, c.Comm)}, true
+		root, first, _, ok := r.relayed(c)
+		if !ok {
+			return nil, true // of the root's group: it has no part
 		}
-		return nil, true // of the root's group: it has no part
+		list := []program.Action{r.signal(!spreads, root, c.Comm)}
+		switch {
+		case r.in.earlyRelays:
+		case r.process != first:
+			list = append(list, r.signal(!spreads, first, c.Comm))
+		default:
+			for _, mate := range r.in.tables.others(c.Comm, root) {
+				if mate != first {
+					list = append(list, r.signal(spreads, mate, c.Comm))
+				}
+			}
+		}
+		return list, true
 	}
 	return nil, false
+}
+
+// relayed returns the root of a blocking rooted operation of two groups, and the first process of the own group; false in the root's group.
+func (r syncRows) relayed(c *xtf.Coll) (root, first uint32, spreads, ok bool) {
+	op := c.Flags & xtf.CollOpMask
+	class := trace.CollectiveClass(op)
+	spreads = class&trace.ClassOneToN != 0
+	if c.Ordinal == xtf.Never || c.Flags&(xtf.CollShort|xtf.CollMixed|xtf.CollNonBlocking) != 0 || c.Comm >= 1<<31 || !r.in.Defs.IsInter(c.Comm) ||
+		c.Root == trace.RootSelf || trace.MayMeet(op) || class&(trace.ClassBarrier|trace.ClassNxN) != 0 || !spreads && class&trace.ClassNToOne == 0 {
+		return 0, 0, false, false
+	}
+	if root = r.in.Defs.Peer(c.Comm, c.Root, r.process); root < r.in.Processes() {
+		first = r.in.Defs.Peer(c.Comm, 0, root)
+		ok = first < r.in.Processes()
+	}
+	return root, first, spreads, ok
 }
 
 // others returns the processes of the other group of an inter-communicator.

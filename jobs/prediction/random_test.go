@@ -213,9 +213,23 @@ func TestPredictFinalize(t *testing.T) {
 // on; 0 sends at 400 to the others, which wait for it from 350 on and take 6; it gets from both of them, of which the last one comes at 700, and takes 10. At
 // half of the computation they leave the barrier at 154, 0 sends at 202, the others leave at 208, the last one is there at 355, and 0 ends at 365 + 45.
 func TestPredictGroups(t *testing.T) {
-	half, _ := platform.ParseScale("0.5")
+	checkGroups(t, [][]int{{100, 304, 400, 402, 500, 710}, {300, 304, 350, 406, 500, 501}, {200, 304, 350, 406, 700, 701}}, 410)
+}
+
+// TestPredictRelays has the same two groups, in which data of processes 1 and 2 passes through 1, as it comes last to the broadcast, at 600, and takes 6
+// for both, and as it waits for 2 in the reduction, from 610 to 700, and takes 10. At half of the computation they leave the barrier at 154, 1 comes to the
+// broadcast at 302, both leave it at 308, 2 comes to the reduction at 355, and 1 ends at 365 + 45.
+func TestPredictRelays(t *testing.T) {
+	checkGroups(t, [][]int{{100, 304, 400, 402, 500, 702}, {300, 304, 600, 606, 610, 710}, {200, 304, 350, 606, 700, 701}}, 410)
+}
+
+// checkGroups predicts a run of a barrier, a broadcast and a reduction between process 0, the root, and processes 1 and 2. at has when each process comes
+// and leaves, of the 800 us that it takes; half is the runtime with half of the computation.
+func checkGroups(t *testing.T, at [][]int, half uint64) {
+	t.Helper()
+	scale, _ := platform.ParseScale("0.5")
 	events := "-- events --\n"
-	for p, at := range [][]int{{100, 304, 400, 402, 500, 710}, {300, 304, 350, 406, 500, 501}, {200, 304, 350, 406, 700, 701}} {
+	for p, at := range at {
 		roots, bytes := [2]string{"0", "0"}, [2]string{"0 8", "8 0"}
 		if p == 0 {
 			roots, bytes = [2]string{"4294967294", "4294967294"}, [2]string{"16 0", "0 16"}
@@ -244,7 +258,7 @@ func TestPredictGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	for ranks := 1; ranks <= 3; ranks++ {
-		for want, o := range map[uint64]prediction.Options{800: {}, 410: {Scale: half, Scaled: true}} {
+		for want, o := range map[uint64]prediction.Options{800: {}, half: {Scale: scale, Scaled: true}} {
 			o.Run, o.Platform = run, platformFile(t, instantNetwork)
 			if r := mustPredict(t, ranks, o); *r.Makespan != want*1_000_000 || len(r.LeftOut) != 1 || r.LeftOut[0].What != "synchronised" || r.LeftOut[0].Count != 9 {
 				t.Errorf("%d ranks: %d ps, want %d us; %+v", ranks, *r.Makespan, want, r.LeftOut)
