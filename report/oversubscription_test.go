@@ -211,3 +211,40 @@ func TestOversubscription(t *testing.T) {
 		t.Errorf("threads of which only the processor time is known: %+v", x)
 	}
 }
+
+// TestAsleep: two processes compute 700 and 900 us, of which they have a processor for 100 and 200 and want one for 50 more: they sleep for 550 and 650.
+func TestAsleep(t *testing.T) {
+	t.Parallel()
+	process := func(cpu, polls uint64) items {
+		return items{xtf.ItemTime: 1000, xtf.ItemMPI: 1000 - cpu, xtf.ItemCPU: cpu, xtf.ItemPolling: polls, xtf.ItemMeasured: 1000, xtf.ItemEvents: 2, xtf.ItemLast: 1000}
+	}
+	both := []told{{"0-3", 100_000, 50_000, 7}, {"0-3", 200_000, 50_000, 7}}
+	for _, c := range []struct {
+		name      string
+		processes []items
+		list      []told
+		want      string
+	}{
+		{"both", []items{process(700, 0), process(900, 0)}, both, "each process sleeps for 0.000550 s or more between MPI calls (55.0 % of the run)"},
+		{"but between calls that ask", []items{process(700, 0), process(900, 500)}, both, "each process sleeps for 0.000150 s or more between MPI calls (15.0 % of the run)"},
+		{"one computes", []items{process(700, 0), process(900, 0)}, []told{both[0], {"0-3", 890_000, 1, 7}}, ""},
+		{"of one nothing is told", []items{process(700, 0), process(900, 0)}, []told{both[0], {"0-3", 200_000, 0, 7}}, ""},
+	} {
+		d := onHosts(t, 1, []uint32{0, 0}, []uint64{4}, c.list)
+		d.Clocks = []trace.ClockProperties{{TimerResolution: 1_000_000, TraceLength: 1000}}
+		d.Seal()
+		doc, err := New(buildOn(t, d, c.processes), Options{Sections: []Section{SectionSummary}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, x := range doc.Untold.Missing {
+			if x.What == findings.Sleep {
+				got = x.Text
+			}
+		}
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (d *Document) found(c *table.Chapter) {
 		if x := d.Summary.Item(xtf.ItemOverhead).Max; d.Untold != nil && slices.ContainsFunc(d.Untold.Missing, off) && x > d.Summary.Ticks.Runtime/100*findings.LeastFinding {
 			text += " is known; what the program does while the measurement is off is not, see what this trace cannot tell"
 		}
-		for _, waits := range [...][2]string{{findings.OtherLibrary, "in calls of another library than MPI"}, {findings.SharedMemory, "for memory that processes share"}, {findings.OtherThreads, "of threads"}} {
+		for _, waits := range [...][2]string{{findings.OtherLibrary, "in calls of another library than MPI"}, {findings.SharedMemory, "for memory that processes share"}, {findings.OtherThreads, "of threads"}, {findings.Sleep, "in which all processes sleep"}} {
 			if d.Untold != nil && slices.ContainsFunc(d.Untold.Missing, func(x findings.Missing) bool { return x.What == waits[0] }) {
 				text += " is known; waits " + waits[1] + " are not, see what this trace cannot tell"
 			}

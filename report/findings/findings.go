@@ -394,6 +394,13 @@ func (f *finder) setupWaits() (text string, known bool, err error) {
 	return text, known, nil
 }
 
+// timesOf are what a process computes.
+func timesOf(x *results.ProcessItems) processTimes {
+	t := processTimes{first: x.At(0, xtf.ItemFirst), cpu: x.At(0, xtf.ItemCPU), polls: x.At(0, xtf.ItemPolling)}
+	t.works = t.cpu - min(t.cpu, x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait))
+	return t
+}
+
 func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	waited := uint64(0)
 	for _, i := range slices.Concat(results.WaitItems, results.CompletionItems) {
@@ -409,10 +416,9 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	slack := of.caused + less(x.At(0, xtf.ItemManagement), of.waits[sumMgmt]) + waited + of.others
 	absent := less(f.runtime, x.At(0, xtf.ItemTime))
 	slack += absent
-	f.times[x.Rank] = processTimes{
-		first: x.At(0, xtf.ItemFirst), cpu: x.At(0, xtf.ItemCPU), polls: x.At(0, xtf.ItemPolling), works: less(x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait)),
-		waited: of.inside, left: absent + x.At(0, xtf.ItemLockWait) + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup)),
-	}
+	t := &f.times[x.Rank]
+	*t = timesOf(x)
+	t.waited, t.left = of.inside, absent+x.At(0, xtf.ItemLockWait)+less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))
 	f.shares(x)
 	e := &f.each
 	if slack < e.slack {

@@ -771,23 +771,56 @@ func (f *finder) shares(x *results.ProcessItems) {
 }
 
 // sleeps says for how long a process has neither a processor nor wants one while it computes after MPI_Init, as far as the kernel tells; ""
-// for less than half of that, or of what others wait for it if that is less, and for short times. Its processor time has that of MPI calls too, so it is more.
+// for less than half of what others wait for it, or of what it computes if that is less, and for short times.
 func (f *finder) sleeps(rank uint32, lost uint64) (string, error) {
-	if uint64(rank) >= uint64(len(f.usages)) {
-		return "", nil
-	}
-	u := &f.usages[rank]
-	if u.cpu == math.MaxUint64 || u.delay == math.MaxUint64 {
-		return "", nil
-	}
-	before, err := f.before(rank)
-	works := f.times[rank].works
-	works -= min(works, before)
-	slept := works - min(works, f.ticksOf(u.cpu)+f.ticksOf(u.delay))
-	if err != nil || slept <= max(works/16, min(works, lost)/2) {
+	slept, works, err := sleepOf(f, rank)
+	if slept <= min(works, lost)/2 {
 		return "", err
 	}
 	return fmt.Sprintf("; rank %d sleeps for %s %s or more of what it computes, as in files, locks or pauses", rank, f.u.Ticks(slept), f.u.Name()), nil
+}
+
+// sleepOf is for how long a process has neither a processor nor wants one of what it computes after MPI_Init, works; 0 where that is not known,
+// and for a sixteenth of it or less. Its processor time has that of MPI calls too, so it is more.
+func sleepOf(f *finder, rank uint32) (slept, works uint64, err error) {
+	if uint64(rank) >= uint64(len(f.usages)) {
+		return 0, 0, nil
+	}
+	u := &f.usages[rank]
+	if u.cpu == math.MaxUint64 || u.delay == math.MaxUint64 {
+		return 0, 0, nil
+	}
+	before, err := f.before(rank)
+	works = f.times[rank].works
+	works -= min(works, before)
+	slept = works - min(works, f.ticksOf(u.cpu)+f.ticksOf(u.delay))
+	if err != nil || slept <= works/16 {
+		return 0, works, err
+	}
+	return slept, works, nil
+}
+
+// asleep is the least time of a process for which it sleeps between MPI calls, but for those that ask in vain.
+func asleep(r *results.Run, s *results.Summary) (least uint64, err error) {
+	f := &finder{r: r, s: s, usages: Usages(r.Defs), times: make([]processTimes, len(r.Defs.Processes()))}
+	if len(results.Predicted(r)) > 0 || slices.ContainsFunc(f.usages, func(u usage) bool { return u.delay == math.MaxUint64 }) {
+		return 0, nil
+	}
+	if _, err = r.EachProcess(results.Ranks{}, "untold", func(x *results.ProcessItems) {
+		f.times[x.Rank] = timesOf(x)
+		f.times[x.Rank].works -= min(f.times[x.Rank].works, f.times[x.Rank].polls)
+	}); err != nil || len(f.times) == 0 {
+		return 0, err
+	}
+	least = xtf.Never
+	for rank := range f.times {
+		slept, _, err := sleepOf(f, uint32(rank))
+		if err != nil || slept == 0 {
+			return 0, err
+		}
+		least = min(least, slept)
+	}
+	return least, nil
 }
 
 // ticksOf are the ticks of a time in ns.

@@ -49,7 +49,8 @@ func NewUntold(r *results.Run, s *results.Summary, codes []results.CodeTotal) (*
 		return nil, err
 	}
 	reads, others := s.Devices.ReadsParameters(r)
-	return &Untold{missing(r, s, profile, codes), unreadRecords(codes, reads, others)}, nil
+	slept, err := asleep(r, s)
+	return &Untold{missing(r, s, profile, codes, slept), unreadRecords(codes, reads, others)}, err
 }
 
 // unreadRecords lists kinds; of numbers as parameters the launches of kernels are read where reads is set, and there may be others.
@@ -80,8 +81,10 @@ func unreadRecords(codes []results.CodeTotal, reads, others bool) []UnreadRecord
 	return list
 }
 
-// What is missing where processes communicate by another library than MPI, or by memory that they share, of threads without parallel regions, and while the measurement is off.
+// What is missing where processes communicate by another library than MPI, or by memory that they share, of threads without parallel regions, while the measurement is off,
+// and where all processes sleep.
 const (
+	Sleep          = "sleep"
 	OtherLibrary   = "other libraries"
 	SharedMemory   = "shared memory"
 	OtherThreads   = "other threads"
@@ -90,8 +93,8 @@ const (
 
 var otherLibraries = map[trace.ParadigmID]string{trace.ParadigmGASPI: "GASPI", trace.ParadigmUPC: "UPC", trace.ParadigmSHMEM: "SHMEM"}
 
-// missing lists what the trace lacks for an analysis.
-func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes []results.CodeTotal) []Missing {
+// missing lists what the trace lacks for an analysis. slept is the least time of a process that it sleeps between MPI calls.
+func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes []results.CodeTotal, slept uint64) []Missing {
 	list := []Missing{}
 	add := func(holds bool, what, text string) {
 		if holds {
@@ -182,6 +185,8 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(called&trace.ClassFileIO != 0, "files", files)
 	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
 	u := numbers.Units{Resolution: s.Resolution, Rounded: true}
+	add(slept > s.Ticks.Runtime/100*LeastFinding, Sleep, fmt.Sprintf("why each process sleeps for %s or more between MPI calls (%s of the run), which counts as computing, is not known: it may wait for files, locks, threads or other programs; coppice record --io tells files, --threads all locks and threads",
+		u.Time(slept), numbers.NewRatio(slept, s.Ticks.Runtime).Percent()))
 	if untold := UntoldDevices(s); untold > s.Ticks.Runtime/100*LeastFinding {
 		why := "no locations of devices"
 		if r.HasStreams() {
