@@ -204,8 +204,19 @@ func TestGNU(t *testing.T) {
 					if e.Kind == trace.Enter {
 						count[name]++
 					}
+					switch {
+					case name == "!$omp single" && e.Kind == trace.Enter:
+						count["singles"]++
+					case name == "!$omp single" && e.Kind == trace.Leave:
+						count["singles"]--
+					case e.Kind == trace.Enter && (strings.HasSuffix(name, "barrier") || name == "!$omp for"):
+						count["inside"] += count["singles"]
+					}
 				})
 				for rank := range have {
+					if n := have[rank]["inside"]; n > 0 {
+						t.Errorf("rank %d: %d barriers and loops inside of a single", rank, n)
+					}
 					for name, n := range want {
 						if have[rank][name] != n {
 							t.Errorf("rank %d: %d of %s, the program does %d", rank, have[rank][name], name, n)
@@ -250,6 +261,22 @@ func TestWithoutOMPT(t *testing.T) {
 		if !slices.Equal(r.Alone, []int{0, 1}) || r.Runtime != "" || !strings.Contains(r.GNU, x.why) || r.Exit != 0 {
 			t.Errorf("%s: %v; %q, %q; status %d, %q %s", x.why, r.Alone, r.Runtime, r.GNU, r.Exit, out, errs)
 		}
+	}
+}
+
+// TestNoRegion: LLVM's runtime is in the place of GNU's in a process that has no parallel region. Nothing says then that it was GNU's.
+func TestNoRegion(t *testing.T) {
+	t.Parallel()
+	needOMPT(t)
+	l := libraries(t)[0]
+	r, _, errs := l.runRecorded(t, Options{Command: l.launch(2, l.compileProgram(t, "yields.c", "-fopenmp", "-Wl,--no-as-needed")), Threads: ThreadsOpenMP})
+	if !slices.Equal(r.Alone, []int{0, 1}) || !strings.Contains(r.Runtime, "libomp.so") || r.GNU != "" || r.Exit != 0 {
+		t.Errorf("processes without parallel regions: %v; %q, %q; status %d, %s", r.Alone, r.Runtime, r.GNU, r.Exit, errs)
+	}
+	file := filepath.Join(t.TempDir(), "run.xtf")
+	analyse(t, r.Archive, file)
+	if told := fmt.Sprint(readPlanted(t, file).CannotTell.Missing); strings.Contains(told, "GNU's runtime") {
+		t.Errorf("cannot tell: %s", told)
 	}
 }
 

@@ -68,6 +68,8 @@ static void sync_region(int kind, int endpoint, union data *parallel, union data
 	int construct = kind == SYNC_BARRIER || kind == SYNC_EXPLICIT ? C_BARRIER : kind == SYNC_TASKWAIT ? C_TASKWAIT : C_IMPLICIT_BARRIER;
 	if (kind == SYNC_TASKGROUP || kind == SYNC_REDUCTION || endpoint == ENDPOINT_BOTH) /* a task group encloses work, it is not only a wait */
 		return;
+	if (construct != C_TASKWAIT && endpoint == ENDPOINT_BEGIN)
+		cr_single_over();
 	if (construct == C_IMPLICIT_BARRIER && endpoint == ENDPOINT_BEGIN)
 		cr_team_barrier_begin(address);
 	else if (construct == C_IMPLICIT_BARRIER)
@@ -89,11 +91,14 @@ static void sync_region_wait(int kind, int endpoint, union data *parallel, union
 		cr_construct_end(C_TASKGROUP, 0);
 }
 
+/* Of a single construct GNU's compilers call the begin alone: it ends before the next barrier, or the next construct that shares out work. */
 static void work(int kind, int endpoint, union data *parallel, union data *task, uint64_t count, const void *address)
 {
 	static const unsigned constructs[] = {0, C_LOOP, C_SECTIONS, C_SINGLE, 0, C_WORKSHARE, C_DISTRIBUTE, C_TASKLOOP};
 	(void)parallel, (void)task, (void)count;
 	unsigned construct = kind > 0 && kind < (int)(sizeof constructs / sizeof *constructs) ? constructs[kind] : 0;
+	if (construct && construct != C_TASKLOOP && endpoint == ENDPOINT_BEGIN)
+		cr_single_over();
 	if (construct && endpoint == ENDPOINT_BEGIN)
 		cr_construct_begin(construct, address, 0);
 	else if (construct && endpoint == ENDPOINT_END)
@@ -177,7 +182,9 @@ HIDDEN void cr_unreplaced(void)
 	void *gnu = cr_threads() && !atomic_load(&began) ? dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
 	if (!gnu)
 		return;
-	cr_define(DEF_REPLACED, "", 0);
+	void *called = dlsym(RTLD_DEFAULT, "GOMP_parallel");
+	if (!called || called == dlsym(gnu, "GOMP_parallel")) /* else one is in its place and had no parallel region */
+		cr_define(DEF_REPLACED, "", 0);
 	dlclose(gnu);
 }
 

@@ -149,6 +149,13 @@ HIDDEN void cr_construct_end(unsigned construct, uint64_t t)
 		close_to(n - 1, t ? t : now());
 }
 
+HIDDEN void cr_single_over(void)
+{
+	unsigned top = opened.depth - 1;
+	if (top < REGIONS && (opened.regions[top] & ~TAKEN) >> CONSTRUCT_AT == (CONSTRUCT >> CONSTRUCT_AT | (C_SINGLE - C_PARALLEL)))
+		cr_construct_end(C_SINGLE, 0);
+}
+
 /*
  * Teams. A thread that did not begin the parallel region learns of its end only when it gets other work or ends. So its wait in the last
  * barrier lasts from its arrival until the end that the first thread has set. The thread writes these events when it continues; if it never

@@ -77,6 +77,7 @@ HIDDEN void cr_replaced(void); /* defines the OpenMP runtime that replaced GNU's
 /* A construct on this thread. t is the time, 0 means the current one. The end of an outer construct also ends inner ones whose ends were not seen. */
 HIDDEN int cr_construct_begin(unsigned construct, const void *address, uint64_t t);
 HIDDEN void cr_construct_end(unsigned construct, uint64_t t);
+HIDDEN void cr_single_over(void); /* ends the construct that is open last on this thread if it is a single */
 HIDDEN void cr_thread_event(unsigned what, uint64_t a, uint64_t b, uint64_t t);
 
 /* A parallel region. A thread of the team holds it until it leaves, which may be after the region has ended. */
