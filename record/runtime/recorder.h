@@ -150,7 +150,7 @@ HIDDEN uint64_t cr_received(const MPI_Status *status); /* bytes of a message or 
 /* Requests. They are identified by the value of their handle. */
 enum { RQ_SEND = 1, RQ_RECV, RQ_COLL, RQ_COMM, RQ_NOTHING, RQ_BOTH, RQ_NEAR, RQ_RMA, RQ_FILE, RQ_PERSISTENT = 16 };
 HIDDEN void cr_isend(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
-HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, uint64_t bytes, int source);
+HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, uint64_t bytes, int source, int recvtag, uint64_t most);
 HIDDEN void cr_irecv(MPI_Request request, int source, MPI_Comm comm);
 HIDDEN void cr_persistent(MPI_Request request, int kind, int peer, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
 HIDDEN void cr_partitioned(MPI_Request request, int partitions);

@@ -199,8 +199,8 @@ HIDDEN void cr_irecv(MPI_Request request, int source, MPI_Comm comm)
 	cr_event(EV_IRECV_REQ, 1, &n);
 }
 
-/* cr_isendrecv adds one request for a send (number) and a receive (active). */
-HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, uint64_t bytes, int source)
+/* cr_isendrecv adds one request for a send (number) and a receive (active), of a source (root) and no more than so many bytes. */
+HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, uint64_t bytes, int source, int recvtag, uint64_t most)
 {
 	if (request == MPI_REQUEST_NULL)
 		return;
@@ -210,6 +210,9 @@ HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, 
 	if (s) {
 		s->comm = a[1];
 		s->peer = (uint64_t)(int64_t)dest;
+		s->root = (uint64_t)(int64_t)source;
+		s->tag = (uint64_t)(uint32_t)recvtag;
+		s->bytes = most;
 		s->active = n = source == MPI_PROC_NULL ? 0 : ++newest;
 	}
 	pthread_mutex_unlock(&lock);
@@ -467,6 +470,13 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 		r.number = r.active;
 		if (!r.number)
 			break;
+#if defined MPICH_NUMVERSION && !defined OPEN_MPI
+		if ((int)r.root != MPI_ANY_SOURCE && (int)r.tag != MPI_ANY_TAG) { /* MPICH 4.0 leaves the status as it was */
+			uint64_t asked[5] = {r.root, r.comm, r.tag, r.bytes, r.number};
+			cr_event(EV_IRECV, 5, asked);
+			break;
+		}
+#endif
 		/* fall through */
 	case RQ_RECV: {
 		if (status->MPI_SOURCE < 0)
