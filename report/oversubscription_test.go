@@ -248,3 +248,24 @@ func TestAsleep(t *testing.T) {
 		}
 	}
 }
+
+// TestStarvedThreads: of the 900 us that rank 0 computes it waits for its threads in 500. It has no processor for 650, in these too: of the 400 that
+// it works it cannot lack one for longer.
+func TestStarvedThreads(t *testing.T) {
+	t.Parallel()
+	first := func(cpu, wait, scheduling uint64) items {
+		return items{xtf.ItemTime: 1000, xtf.ItemMPI: 1000 - cpu, xtf.ItemCPU: cpu, xtf.ItemThreadWait: wait, xtf.ItemThreadScheduling: scheduling, xtf.ItemMeasured: 1000, xtf.ItemEvents: 2, xtf.ItemLast: 1000}
+	}
+	other := items{xtf.ItemTime: 1000, xtf.ItemCPU: 900, xtf.ItemEvents: 2, xtf.ItemLast: 1000}
+	d := onHosts(t, 2, []uint32{0, 0}, []uint64{2}, []told{{"0-1", 1, 650_000, 7}, {"0-1", 1, 1, 7}})
+	d.Clocks = []trace.ClockProperties{{TimerResolution: 1_000_000, TraceLength: 1000}}
+	d.Seal()
+	doc, err := New(buildOn(t, d, []items{first(900, 500, 600), other, first(100, 0, 0), other}), Options{Sections: []Section{SectionSummary}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(doc.Findings, func(x findings.Finding) bool { return x.Kind == "imbalance" })
+	if i < 0 || !strings.Contains(doc.Findings[i].Text, "rank 0 was ready to run and had no processor for 0.000400 of 0.000400 s that it computes") {
+		t.Errorf("%+v", doc.Findings)
+	}
+}

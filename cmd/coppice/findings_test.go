@@ -380,6 +380,7 @@ func TestWhatHelps(t *testing.T) {
 STRING self=0 string="!$omp task @solver.c:50"
 REGION self=0 name=0 region_role=20 paradigm=3
 ` + strings.Replace(idleThread[1:], "1 900 LEAVE", "1 100 ENTER \"!$omp task @solver.c:50\"\n1 900 LEAVE \"!$omp task @solver.c:50\"\n1 900 LEAVE", 1)
+	single := strings.NewReplacer("omp task", "omp single", "region_role=20", "region_role=9").Replace(tasks)
 	for _, x := range []struct{ name, trace, kind, advice, text string }{
 		{"a hot spot", program(2, message(0, 1, 300, 100)+message(1, 0, 700, 500)), "late_sender", "send earlier, or balance each step", ""},
 		{"a hot spot of receivers", program(2, late(0, 1, 100, 300)+late(1, 0, 500, 700)), "late_receiver", "post the receive before the sender needs it, or balance each step", ""},
@@ -391,6 +392,11 @@ REGION self=0 name=0 region_role=20 paradigm=3
 		{"a lock before a barrier", critical, "thread_imbalance", "hold locks for a shorter time first", "; a thread of the process waits 0.600 for locks"},
 		{"threads", idleThread, "thread_imbalance", "deal out the iterations", ""},
 		{"tasks", tasks, "thread_imbalance", "cut the longest tasks", ""},
+		{"a critical section", critical, "lock_wait", "hold the lock for a shorter time", ""},
+		{"an ordered section", strings.NewReplacer("omp critical", "omp ordered", "region_role=12", "region_role=18", "region_role=13", "region_role=19").Replace(critical), "lock_wait", "do less in ordered sections", ""},
+		{"a single construct", single, "thread_imbalance", "let more threads do what single constructs have", "; one thread alone is in single constructs for 0.800 s, most in !$omp single"},
+		{"what one thread does of it", strings.Replace(single, "region_role=9", "region_role=10", 1), "thread_imbalance", "let more threads do what single constructs have", "; one thread alone is in single constructs for 0.800 s"},
+		{"a short one", strings.Replace(single, "1 900 LEAVE", "1 300 LEAVE", 1), "thread_imbalance", "deal out the iterations", ""},
 	} {
 		doc := jsonOf[foundIn](t, "report", foundTrace(t, x.trace))
 		i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == x.kind })

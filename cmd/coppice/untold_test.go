@@ -346,6 +346,19 @@ func TestThreadsThatWait(t *testing.T) {
 	}
 }
 
+// TestThreadInMPI: the second thread of rank 1 waits 400 of 1000 ticks for a message, while nothing tells whether the first one computes or waits for it.
+func TestThreadInMPI(t *testing.T) {
+	t.Parallel()
+	text := "-- program --\nprocesses 2\nthreads 2\nresolution 1000\n-- events --\n"
+	for l, calls := range []string{"", "1 500 ENTER MPI_Send\n1 500 MPI_SEND 1 MPI_COMM_WORLD 7 8\n1 505 LEAVE MPI_Send\n", "", "3 100 ENTER MPI_Recv\n3 510 MPI_RECV 0 MPI_COMM_WORLD 7 8\n3 510 LEAVE MPI_Recv\n"} {
+		text += fmt.Sprintf("%[1]d 0 ENTER work\n%[2]s%[1]d 1000 LEAVE work\n", l, calls)
+	}
+	out := must(t, "report", foundTrace(t, text))
+	if !strings.Contains(out, "efficiencies are about first ones alone; thread 1 of rank 1 waits 0.400 s in MPI (40.0 % of the run): what its process loses by that is not known; coppice record") {
+		t.Error(out)
+	}
+}
+
 // TestSharedMemory: process 1 reads memory again and again until process 0 writes to it, which no record tells.
 func TestSharedMemory(t *testing.T) {
 	t.Parallel()

@@ -47,6 +47,7 @@ const (
 	againAndAgain                   // a process makes the call more than once, on average
 	behindLocks                     // threads: one waits for locks half as long as the loss or longer
 	inTasks                         // threads: they work in tasks
+	inSingle                        // threads: they wait for one in a single construct
 	inOwnCode                       // of a hang: processes in no MPI call
 	allSend                         // of a hang: all processes are in blocking sends
 	unlikeMembers                   // of a hang, or of clocks: members of a collective differ
@@ -128,9 +129,11 @@ var AdviceTable = []adviceRow{
 	{kindLongMessages, "", nil, "send less, or compute while messages are on their way"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.known == behindLocks }, "hold locks for a shorter time first: a thread that waits for one comes later to the barrier"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.known == inTasks }, "cut the longest tasks into smaller ones, or create them first"},
+	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.known == inSingle }, "let more threads do what single constructs have, or go on meanwhile (nowait)"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.Region == posixBarrier }, "give the threads equal work between their barriers"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.scheduling }, "give the threads equal work between their barriers, or make parallel regions longer, or fewer"},
+	{kindLockWait, "", func(x *FindingFacts) bool { return strings.Contains(x.Region, "omp ordered") }, "do less in ordered sections, or drop the order if nothing needs it"},
 	{kindLockWait, "", nil, "hold the lock for a shorter time, or give threads data of their own"},
 	{kindThreadWait, "", nil, "give the threads that wait a part of what the others do, or something else to do meanwhile"},
 	{kindOverhead, "", func(x *FindingFacts) bool { return x.scheduling }, "deal out more iterations at once, as with schedule(dynamic,100), or with schedule(static) where all take equally long"},

@@ -487,6 +487,13 @@ func (f *finder) imbalancedThreads(x *Finding) error {
 	}) {
 		x.facts.known = inTasks
 	}
+	alone := ""
+	if x.facts.known == 0 {
+		var err error
+		if alone, err = inSingles(f, x); err != nil {
+			return err
+		}
+	}
 	if w.longest.barrier < x.Ticks { // the mean is more: not all of it is in barriers
 		return nil
 	}
@@ -502,6 +509,7 @@ func (f *finder) imbalancedThreads(x *Finding) error {
 	default:
 		x.Evidence += fmt.Sprintf(", thread %d least, %s %s", w.least.Thread, f.u.Ticks(w.least.barrier), f.u.Name())
 	}
+	x.Evidence += alone
 	if x.facts.known == behindLocks {
 		x.Evidence += fmt.Sprintf("; a thread of the process waits %s for locks", f.u.Ticks(w.lock))
 	}
@@ -510,6 +518,35 @@ func (f *finder) imbalancedThreads(x *Finding) error {
 		x.Evidence += fmt.Sprintf("; thread %d waits in MPI %s longer, which is not a part of this", w.least.Thread, f.u.Ticks(ticks))
 	}
 	return nil
+}
+
+// inSingles says for how long one thread of the process does what a single construct has, if that is half of what the others wait or more; else "".
+func inSingles(f *finder, x *Finding) (string, error) {
+	profile, _, err := results.NewProfile(f.r, results.Ranks{List: x.Where.Processes}, results.SourceAuto)
+	if err != nil {
+		return "", beyond(err)
+	}
+	body := trace.RoleSingle // without barrier; Score-P has one in it, and another region for what one thread does
+	if slices.ContainsFunc(f.r.Defs.Regions, func(r trace.Region) bool { return r.Role == trace.RoleSingleSblock }) {
+		body = trace.RoleSingleSblock
+	}
+	var most *results.RegionTime
+	sum := uint64(0)
+	for i := range profile.Regions {
+		r := &profile.Regions[i]
+		if d := f.r.Defs.Region(r.Region); d == nil || d.Role != body || !xtf.Add(&sum, r.Inclusive) {
+			continue
+		}
+		if most == nil || r.Inclusive > most.Inclusive {
+			most = r
+		}
+	}
+	if most == nil || sum < x.Ticks/2 {
+		return "", nil
+	}
+	x.facts.known = inSingle
+	where := at(numbers.Clean(results.CallName(f.r, most.Region), 60), results.CallPlace(f.r, most.Region))
+	return fmt.Sprintf("; one thread alone is in single constructs for %s %s, most in %s", f.u.Ticks(sum), f.u.Name(), where), nil
 }
 
 // usage is what a process had of the processors that it may use, as its recorder tells.
@@ -761,7 +798,7 @@ func (f *finder) shares(x *results.ProcessItems) {
 	}
 	lost = min(lost, t.works+team) // who waits for a thread that works needs no processor
 	if !slept {
-		t.without = lost
+		t.without = min(lost, t.works)
 	}
 	s.told++
 	s.total += lost

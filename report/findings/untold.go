@@ -140,6 +140,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		}
 		return 0
 	}
+	u := numbers.Units{Resolution: s.Resolution, Rounded: true}
 	started, ended := results.Lives(r, profile.Regions)
 	add(ended > 0 && ended < started, "ends", fmt.Sprintf("%d of %d processes have no MPI_Finalize: their events end before the program does; what processes compute is not compared", started-ended, started))
 	add(!s.Rows, "rows", "rows of events were not kept (--events none): messages are not matched, waits and their causes not known")
@@ -167,7 +168,14 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known; coppice record --threads all tells it")
 	told := slices.ContainsFunc(profile.Regions, func(x results.RegionTime) bool { return waitsForThread(r.State(x.Region)) })
 	add(threaded && s.POP.Threads == nil && told, "efficiencies of threads", "several threads of a process and no parallel regions: efficiencies are about first ones alone; section waits has what threads wait for each other")
-	add(threaded && s.POP.Threads == nil && !told, OtherThreads, "several threads of a process and no parallel regions: whether threads wait for each other is not known, and a first one that does counts as computing; efficiencies are about first ones alone; coppice record --threads all tells it")
+	if threaded && s.POP.Threads == nil && !told {
+		text := "several threads of a process and no parallel regions: whether threads wait for each other is not known, and a first one that does counts as computing; efficiencies are about first ones alone"
+		if waits, where := waitsOfOthers(r); waits > s.Ticks.Runtime/100*LeastFinding {
+			rank, thread := r.Defs.Process(where)
+			text += fmt.Sprintf("; thread %d of rank %d waits %s in MPI (%s of the run): what its process loses by that is not known", thread, rank, u.Time(waits), numbers.NewRatio(waits, s.Ticks.Runtime).Percent())
+		}
+		add(true, OtherThreads, text+"; coppice record --threads all tells it")
+	}
 	if paths, err := results.ReadCallPaths(r); err == nil && threaded && s.Rows {
 		_, nested = inParallel(r, paths)
 	}
@@ -184,7 +192,6 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	add(called&trace.ClassFileIO != 0, "files", files)
 	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
-	u := numbers.Units{Resolution: s.Resolution, Rounded: true}
 	add(slept > s.Ticks.Runtime/100*LeastFinding, Sleep, fmt.Sprintf("why each process sleeps for %s or more between MPI calls (%s of the run), which counts as computing, is not known: it may wait for files, locks, threads or other programs; coppice record --io tells files, --threads all locks and threads",
 		u.Time(slept), numbers.NewRatio(slept, s.Ticks.Runtime).Percent()))
 	if untold := UntoldDevices(s); untold > s.Ticks.Runtime/100*LeastFinding {
@@ -287,6 +294,26 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	_, unknown := Crowds(r.Defs, Usages(r.Defs))
 	add(unknown > 0, "processors", "no processors of the hosts: whether several processes share one is not known")
 	return list
+}
+
+// waitsOfOthers are the waits in MPI of the thread that waits longest of those that are not the first of their process.
+func waitsOfOthers(r *results.Run) (most uint64, where trace.P) {
+	for _, p := range r.Defs.Processes() {
+		for at := p.First + 1; at < p.First+trace.P(p.Count); at++ {
+			v, err := r.Components(at)
+			if err != nil {
+				continue
+			}
+			sum := uint64(0)
+			for _, i := range results.WaitItems {
+				xtf.Add(&sum, v[i])
+			}
+			if sum > most {
+				most, where = sum, at
+			}
+		}
+	}
+	return most, where
 }
 
 // filesMeet reports whether a trace tells which processes take part in collective operations on files, and has rows of them.
