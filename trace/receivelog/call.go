@@ -15,7 +15,7 @@ func (c *Call) inputs(b *body) {
 	}
 }
 
-// plain reads an unsigned number into the form that Values have: the library's counts are less than 2^63.
+// plain reads an unsigned number as a Value. The counts of a library are less than 2^63.
 func (b *body) plain() int64 {
 	v := b.varint()
 	if v >= 1<<63 {
@@ -24,7 +24,7 @@ func (b *body) plain() int64 {
 	return int64(v)
 }
 
-// forms are the numbers of the kinds of outputs that hold nothing else: v plain, z zig-zag.
+// forms are the numbers of outputs that hold nothing else, by kind: v is plain, z zig-zag.
 var forms = [...]string{Int: "z", Comm: "vvvv", Object: "v", Request: "v", Status: "vzzzvv", Done: "vv", Real: ""}
 
 func (b *body) output() (o Output) {
@@ -62,7 +62,7 @@ func (b *body) output() (o Output) {
 	return o
 }
 
-// payload reads where a payload is, and goes beyond it.
+// payload reads where a payload is, and passes it.
 func (b *body) payload() Payload {
 	begin := b.offset
 	n, where := b.varint(), b.varint()
@@ -75,20 +75,4 @@ func (b *body) payload() Payload {
 		b.fail("a payload of %d bytes at %d, after its use at %d", n, where, begin)
 	}
 	return Payload{n, where, true}
-}
-
-// ReadPayload reads a payload that a call of this reader named, into p from byte at on; the blocks were checked when the
-// reader passed them.
-func (r *Reader) ReadPayload(d Payload, p []byte, at uint64) error {
-	if uint64(len(p)) > d.Bytes || at > d.Bytes-uint64(len(p)) {
-		return corrupt("bytes %d to %d of a payload of %d", at, at+uint64(len(p)), d.Bytes)
-	}
-	for from := d.Where + at; len(p) > 0; {
-		n := min(uint64(len(p)), roomBytes-from%roomBytes)
-		if _, err := r.s.file.ReadAt(p[:n], int64(from/roomBytes*blockBytes+headBytes+from%roomBytes)); err != nil {
-			return err
-		}
-		p, from = p[n:], from+n
-	}
-	return nil
 }
