@@ -19,7 +19,8 @@ func DescribeCallSite(frames []string) string {
 	return calledFrom + strings.Join(frames, siteSeparator)
 }
 
-// CallSite returns from where the calls of a region come: frames as in DescribeCallSite, none where the trace does not tell, and of nil.
+// CallSite returns the frames from which the calls of a region come, as in DescribeCallSite. It is empty where the trace does not
+// say, and for nil.
 func (d *Definitions) CallSite(r *Region) []string {
 	if r == nil || r.Description == Undefined {
 		return nil
@@ -34,8 +35,8 @@ func (d *Definitions) CallSite(r *Region) []string {
 // ofLibrary begins the description of a region that is a function of a library of the system.
 const ofLibrary = "function of "
 
-// DescribeFunction returns the description of a region that is a function of a program or library, by its file: of those of the system only,
-// that are not the program's own.
+// DescribeFunction returns the description of a region that is a function of the program or library in file. Functions of the
+// system's libraries, which are not the program's own, get one; others "".
 func DescribeFunction(file string) string {
 	if !strings.HasPrefix(file, "/lib") && !strings.HasPrefix(file, "/usr/lib") && strings.HasPrefix(file, "/") {
 		return ""
@@ -43,7 +44,7 @@ func DescribeFunction(file string) string {
 	return ofLibrary + file[strings.LastIndexByte(file, '/')+1:]
 }
 
-// OfSystem reports whether a region is a function of a library of the system, or of a header of it; nil is none.
+// OfSystem reports whether a region is a function of a library of the system, or of a header of one. It is false for nil.
 func (d *Definitions) OfSystem(r *Region) bool {
 	if r == nil {
 		return false
@@ -57,8 +58,9 @@ func (d *Definitions) HasSites(r *Region) bool {
 	return d.IsMPI(r) || r.Role == RoleFileIO || r.Role == RoleFileIOMetadata || r.Paradigm == ParadigmOpenMP || r.Paradigm == ParadigmPthread
 }
 
-// CallPlace returns the innermost place of a call site: "halo.c:42", or "solve+0x2a" where the line is not known; "" for none. Where a
-// library without lines or an inline function of a header calls, it is the line that calls that, and the place in it: "halo.c:42 > solve+0x2a".
+// CallPlace returns the innermost place of a call site: "halo.c:42", or "solve+0x2a" where the line is not known; "" for none.
+// Where a library without lines or an inline function of a header makes the call, it is the program's line that calls that code,
+// and the place in it: "halo.c:42 > solve+0x2a".
 func (d *Definitions) CallPlace(r *Region) string { return placeOf(d.CallSite(r)) }
 
 // placeOf returns the place of frames, as CallPlace does.
@@ -86,10 +88,10 @@ func placeOf(frames []string) string {
 	return line + siteSeparator + last
 }
 
-// headers are the endings of files whose lines are not where a program calls a function: inline functions of them are.
+// headers are the suffixes of files whose lines are not places in a program: they hold inline functions.
 var headers = []string{".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tcc"}
 
-// lined returns the index of the innermost frame that has a line, and that, as "halo.c:42"; -1 for none.
+// lined returns the index of the innermost frame with a line, and the line as "halo.c:42"; -1 for none.
 func lined(frames []string) (int, string) {
 	for i, frame := range slices.Backward(frames) {
 		if at := strings.LastIndex(frame, " ("); at >= 0 && strings.HasSuffix(frame, ")") {
@@ -99,11 +101,11 @@ func lined(frames []string) (int, string) {
 	return -1, ""
 }
 
-// fatalIn is between what ended a process and the frames where it came.
+// fatalIn separates what ended a process from the frames where that happened.
 const fatalIn = " in "
 
-// DescribeFatal returns the value of PropertyUnfinished of a process that a signal ended, or an error of MPI: what it is, which is
-// UnfinishedSignal and a name or UnfinishedError and a text in quotes, and frames as in DescribeCallSite.
+// DescribeFatal returns the value of PropertyUnfinished for a process that a signal or an error of MPI ended. what is
+// UnfinishedSignal and a name, or UnfinishedError and a text in quotes; frames are as in DescribeCallSite.
 func DescribeFatal(what string, frames []string) string {
 	if len(frames) > 0 {
 		what += fatalIn + strings.Join(frames, siteSeparator)
@@ -111,8 +113,8 @@ func DescribeFatal(what string, frames []string) string {
 	return what
 }
 
-// FatalOf returns what a value of PropertyUnfinished says of such an end: what it was with the innermost frame that has a line and the one that
-// it called, and the place, as CallPlace does. ok is false for other values.
+// FatalOf takes such a value apart. what comes with the innermost frame that has a line and the frame that it called; place is as
+// in CallPlace. ok is false for other values.
 func FatalOf(value string) (what, place string, ok bool) {
 	quoted := 0
 	if strings.HasPrefix(value, UnfinishedError) {
@@ -178,7 +180,7 @@ func BareName(name string) string {
 			b.WriteByte(name[i])
 		}
 	}
-	if depth > 0 { // no name of C++
+	if depth > 0 { // not a name of C++
 		return name
 	}
 	return b.String()

@@ -29,9 +29,8 @@ const (
 	ClassInit                             // subset of Management: MPI_Init and MPI_Finalize
 )
 
-// Class returns the class of a region, 0 for computation and for nil, a region without definition. MPI calls are told
-// by their names, which every writer records alike; roles serve for names that
-// the MPI standard does not have.
+// Class returns the class of a region: 0 for computation, and for nil, a region without definition. The names of MPI calls
+// decide, which every writer records alike; roles decide for names that the MPI standard does not have.
 func (d *Definitions) Class(r *Region) CallClass {
 	if r == nil {
 		return 0
@@ -52,8 +51,8 @@ func (d *Definitions) Class(r *Region) CallClass {
 	return ClassMPI | classByRole(r.Role)
 }
 
-// namesIO reports whether a region is a call of the C library on files by its name alone, as EZTrace writes it: all its regions have the role
-// and the paradigm of functions of the user, and only writers that record I/O define handles.
+// namesIO reports whether a region is a call of the C library on files, by its name alone. EZTrace writes such regions: all its
+// regions have the role and the paradigm of functions of the user. Only writers that record I/O define handles.
 func (d *Definitions) namesIO(r *Region) bool {
 	return len(d.IoHandles) > 0 && r.Paradigm == ParadigmUser && r.Role == RoleFunction && slices.Contains(ioCalls, d.Text(r.Name))
 }
@@ -70,7 +69,7 @@ func CallOf(name string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(strings.TrimRight(name, " _"), "pmpi_"), "mpi_"), "_c")
 }
 
-// IsCall reports whether a region is an MPI call with one of these names, which are like those of CallName.
+// IsCall reports whether a region is an MPI call with one of these names, in the form of CallName.
 func (d *Definitions) IsCall(r *Region, names ...string) bool {
 	return d.IsMPI(r) && slices.Contains(names, d.CallName(r))
 }
@@ -83,7 +82,7 @@ func (d *Definitions) IsProbe(r *Region) bool { return d.IsCall(r, "probe", "mpr
 // receive has begun.
 func (d *Definitions) IsSynchronous(r *Region) bool { return d.IsCall(r, "ssend", "issend") }
 
-// IsExchange reports whether a region is a call that sends and receives in one, or the state of Paraver that is one.
+// IsExchange reports whether a region is a call that sends and receives in one, or Paraver's state for it.
 func (d *Definitions) IsExchange(r *Region) bool {
 	return d.IsCall(r, "sendrecv", "sendrecv_replace", "isendrecv", "isendrecv_replace", "send receive")
 }
@@ -94,17 +93,17 @@ func (d *Definitions) IsTest(r *Region) bool {
 	return d.IsCall(r, "test", "testall", "testany", "testsome")
 }
 
-// looksAtRequests are the calls that ask for requests and leave them as they are.
+// looksAtRequests are the calls that ask about requests without changing them.
 var looksAtRequests = []string{"request_get_status", "request_get_status_all", "request_get_status_any", "request_get_status_some"}
 
-// Polls reports whether a region is a call that asks whether messages, requests or ends of epochs are there, and does not wait for them. A
-// process that waits calls it again and again.
+// Polls reports whether a region is a call that asks whether messages, requests or ends of epochs are there, without waiting for
+// them. A process that waits may call it again and again.
 func (d *Definitions) Polls(r *Region) bool {
 	return d.IsTest(r) || d.IsCall(r, "iprobe", "improbe", "parrived", "win_test") || d.IsCall(r, looksAtRequests...)
 }
 
-// Unrecorded returns what a call of a region is counted as that has no record between its enter and leave: of a collective, a
-// one-sided operation or its synchronisation, or a file operation with data. Others are 0: they need none.
+// Unrecorded returns the code that counts a call of a region without a record between its enter and leave: a collective, a
+// one-sided operation or its synchronisation, a file operation with data. It is 0 for other calls, which need no record.
 func (d *Definitions) Unrecorded(r *Region) Code {
 	class := d.Class(r)
 	name := d.CallName(r)
@@ -143,8 +142,8 @@ func (d *Definitions) Epoch(r *Region) Epoch {
 	return EpochNone
 }
 
-// TellsWaits reports whether the waits of a one-sided call are known by its records: of synchronisation, but not of what may wait for
-// transfers, or is shared by all.
+// TellsWaits reports whether the records of a one-sided call tell its waits. They do for synchronisation, except for calls that
+// may wait for transfers, or that all share.
 func (d *Definitions) TellsWaits(r *Region) bool {
 	return d.IsCall(r, "win_fence", "win_post", "win_start", "win_complete", "win_wait", "win_lock")
 }
@@ -254,9 +253,8 @@ func CollectiveName(op uint64) string {
 	return fmt.Sprintf("INVALID <%d>", op)
 }
 
-// CollectiveClass returns the class of a collective operation. Operations on communicators, files and windows
-// belong to no subset of the collectives: only of those that MayMeet names is
-// it known who waits for whom.
+// CollectiveClass returns the class of a collective operation. Operations on communicators, files and windows belong to no subset
+// of the collectives: who waits for whom is known only for those of MayMeet.
 func CollectiveClass(op uint32) CallClass {
 	if op < uint32(len(collectiveClasses)) {
 		return collectiveClasses[op]
@@ -282,7 +280,7 @@ func CreatesHandle(op uint32) bool {
 // onFiles are the collective operations on files. OTF2 has no numbers for them: theirs begin with firstOnFile.
 var onFiles = strings.Fields("open close read write sync set_view seek_shared set_size preallocate set_atomicity set_info")
 
-// onWindows are those of RmaCollectiveEnd, which has numbers of operations that mean something else elsewhere.
+// onWindows are the collective operations on windows. RmaCollectiveEnd gives them numbers that mean other operations elsewhere.
 var onWindows = strings.Fields("fence create free")
 
 const (
@@ -304,11 +302,12 @@ func OnWindow(op uint64) (uint32, bool) {
 	return 0, false
 }
 
-// RecordedOp is the number in rows of the collective operation of a record: one for all that OTF2 does not define and that would be on files.
+// RecordedOp is the number that rows have for the collective operation of a record. Undefined numbers from firstOnFile on become
+// firstOnFile-1.
 func RecordedOp(op uint64) uint32 { return uint32(min(op, firstOnFile-1)) }
 
-// OnFile returns the number of the collective operation that a call on a file is, false for other calls. Of a split one it is the call that
-// begins it.
+// OnFile returns the number of the collective operation that a call on a file is, and false for other calls. A split operation
+// counts at the call that begins it.
 func (d *Definitions) OnFile(r *Region) (op uint32, ok bool) {
 	name, ok := strings.CutPrefix(d.CallName(r), "file_")
 	if !ok || !d.IsMPI(r) {
@@ -331,14 +330,13 @@ func (d *Definitions) OnFile(r *Region) (op uint32, ok bool) {
 // Unnumbered reports whether a collective operation is one of OnFile or OnWindow: OTF2 has no numbers for them.
 func Unnumbered(op uint32) bool { return op >= firstOnFile }
 
-// MayMeet reports whether all have to come to a collective operation before any can leave it, or need not, by the choice of the MPI library:
-// it makes a handle, or is on a file or a window. That nobody left before the last one came is the evidence.
+// MayMeet reports whether it depends on the MPI library that all members enter a collective operation before any of them leaves:
+// it makes a handle, or is on a file or a window. The evidence is then that nobody left before the last one entered.
 func MayMeet(op uint32) bool { return CreatesHandle(op) || Unnumbered(op) }
 
-// SetsClock reports whether a collective operation, completed in a call of region,
-// says that its members cannot leave before others have entered. Of alltoallv and
-// alltoallw the bytes of a member are no pairs: it may get nothing from the one that
-// comes last. Init makes handles without waiting, and so do calls that do not block.
+// SetsClock reports whether a collective operation, completed in a call of region, implies that its members cannot leave before
+// others have entered. With alltoallv and alltoallw a member may get nothing from the last one that enters. Init makes handles
+// without waiting, and so do calls that do not block.
 func (d *Definitions) SetsClock(op, region uint32, blocking bool) bool {
 	const alltoallv, alltoallw = 9, 10
 	if CreatesHandle(op) {
@@ -347,7 +345,7 @@ func (d *Definitions) SetsClock(op, region uint32, blocking bool) bool {
 	return CollectiveClass(op)&^ClassColl != 0 && op != alltoallv && op != alltoallw
 }
 
-// ByName turns lists of names, with blanks between them, into what each name stands for.
+// ByName inverts lists of names, separated by blanks: it maps each name to the key of its list.
 func ByName[V comparable](lists map[V]string) map[string]V {
 	m := make(map[string]V)
 	for v, names := range lists {

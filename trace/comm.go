@@ -45,9 +45,8 @@ func (d *Definitions) sealComms() {
 	}
 }
 
-// groupRanks builds the rank table of a group (OTF2: members of a COMM_GROUP
-// index the COMM_LOCATIONS group of the same paradigm). Groups of all members
-// share the table in whole: they have no list that would pay for their own.
+// groupRanks builds the rank table of a group (OTF2: members of a COMM_GROUP index the COMM_LOCATIONS group of the same
+// paradigm). Groups without a list of members, which hold all, share the table whole.
 func (d *Definitions) groupRanks(ref uint32, whole map[ParadigmID]commRank) commRank {
 	g := d.groups.Find(ref)
 	switch {
@@ -139,8 +138,8 @@ func (d *Definitions) RankIn(comm, process uint32) (uint32, bool) {
 	return r, ok
 }
 
-// IsRoot reports whether a process is the root that it names in a collective
-// operation. On an inter-communicator a rank names a process of the other group.
+// IsRoot reports whether a process is the root that it names in a collective operation. On an inter-communicator a rank names a
+// process of the other group.
 func (d *Definitions) IsRoot(comm, root, process uint32) bool {
 	if root == RootSelf {
 		return true
@@ -182,8 +181,8 @@ func (d *Definitions) IsInter(comm uint32) bool {
 	return ok && d.ranks[i].remote != nil
 }
 
-// CommSize returns the number of processes of a communicator, 0 if the
-// definitions do not tell; for an inter-communicator that of its local group A.
+// CommSize returns the number of processes of a communicator, 0 if the definitions do not say. For an inter-communicator it is
+// the size of local group A.
 func (d *Definitions) CommSize(comm uint32) int {
 	i, ok := d.comms.find(uint64(comm))
 	if !ok {
@@ -214,8 +213,8 @@ func IsWhole(d *Definitions, comm uint32) bool {
 	return !slices.Contains(t.ranks, UnknownProcess) && (t.remote == nil || !slices.Contains(t.remote.ranks, UnknownProcess))
 }
 
-// GroupProcesses returns the processes of a group by their ranks in it, UnknownProcess where the definitions do not tell, and nil
-// of a group that is not defined or is that of whoever calls.
+// GroupProcesses returns the processes of a group by their ranks in it, UnknownProcess where the definitions do not say. It is
+// nil for a group that is not defined, and for that of the calling process alone.
 func (d *Definitions) GroupProcesses(ref uint32) []uint32 {
 	return d.groupRanks(ref, map[ParadigmID]commRank{}).ranks
 }

@@ -179,7 +179,7 @@ func (c Code) InTicks() bool {
 // Severity returns the code's grade.
 func (c Code) Severity() Severity { return codes[c].severity }
 
-// Diagnostic is one problem, or several of one kind, found in a location.
+// Diagnostic is one problem, or several of one kind, that was found in a location.
 type Diagnostic struct {
 	Code   Code
 	Time   Time   // where it was found, as far as known

@@ -10,17 +10,20 @@ import (
 // stack, of a sample or above a call that it recorded. What it adds are events Enter and Leave with the flag Estimated, so
 // that whoever reads them sees one stack of calls. Recorded events stay as they are and in their order.
 //
-// A sample or a recorded enter has a path of frames, which is on the stack at its time. Frames of the path that are not open
-// are entered then, and open frames that are not in it are left then: a sample's path holds until the next record of a
-// calling context. So does Score-P where it turns calling contexts into enters and leaves. But a thread that sleeps has no samples of a
-// timer of processor time, and sleeps elsewhere than where it computed before: frames are left ten periods after the newest sample where
-// the record that shows them no more comes later. Of n samples a path has k; that
-// it stands for the time after a sample and not for that before it changes no expected value, but where recorded calls without a
-// context end it: see pieces. Frames that two paths have in common stay open, as far as the unwind distance says. A distance by which all frames
-// above the innermost recorded call are new is no more than its bound, which tracers write that do not follow frames: then
-// the regions decide, and calls that follow each other are taken for one.
+// A sample or a recorded enter has a path of frames, which is on the stack at its time. Frames of the path that are not open are
+// entered then, and open frames that are not in it are left then: the path of a sample holds until the next record of a calling
+// context. Score-P does the same where it turns calling contexts into enters and leaves. But a thread that sleeps has no samples
+// of a timer of processor time, and it sleeps elsewhere than where it computed before. So frames are left ten periods after the
+// newest sample, where the record that does not show them any more comes later.
 //
-// Calls between records of plain Enter and Leave have no frames: nothing tells on which of them they lie. After a switch
+// If k of n samples have a path, it holds for k of n periods. Whether a path holds for the time after its sample or for the time
+// before makes no difference to that expected value, except where recorded calls without a context end the path: see pieces.
+//
+// Frames that two paths have in common stay open, as far as the unwind distance allows. Tracers that do not follow frames write a
+// distance by which all frames above the innermost recorded call are new. It is only a bound: there the regions decide, and calls
+// that follow each other count as one.
+//
+// Calls between records of plain Enter and Leave have no frames: nothing says from which frame they were called. After a switch
 // of tasks no frames are added, since contexts do not say whose they are.
 //
 // Memory: 8 bytes for each open call, mostFrameEvents events. It keeps no batch.
@@ -28,13 +31,13 @@ type Frames struct {
 	defs  *Definitions
 	stack []frameCall
 	base  int      // calls up to the innermost recorded one; frames above it can be left
-	path  []uint32 // regions of a calling context, outermost first
+	path  []uint32 // regions of the newest calling context, outermost first
 	off   bool     // tasks switch
-	calls uint64   // that were recorded since then and are open
+	calls uint64   // recorded since then, and still open
 	last  Time
 	prior Time // of the event before
 	seen  Time // of the newest record of a calling context
-	held  Time // how long its frames hold that the next one does not show, 0 for until then
+	held  Time // ticks for which its frames hold that the next record does not show; 0: until that record
 	timer uint64
 	piece pieces
 	next  uint64 // number of the next event
@@ -55,7 +58,7 @@ const (
 	mostFrameEvents = 1 << 12 // that are passed on at once, or a few more
 )
 
-// mostPeriods is for how many periods a sample's path holds alone.
+// mostPeriods is the number of periods for which the path of a sample holds without another record.
 const mostPeriods = 10
 
 // NewFrames prepares the pass over one location. add gets the events, in batches that are valid until it returns.
@@ -80,14 +83,14 @@ func (f *Frames) Add(b *Batch) error {
 	return f.err
 }
 
-// Finish leaves the frames that are open at the last event, but those below recorded calls that are open, too.
+// Finish leaves the frames that are open at the last event, except those below recorded calls that are open too.
 func (f *Frames) Finish() error {
 	f.leaveTo(f.base)
 	f.flush()
 	return f.err
 }
 
-// before adds what happens before an event, and follows it.
+// before adds what happens before an event, and follows the event itself.
 func (f *Frames) before(b *Batch, e *Event) {
 	switch e.Kind {
 	case Enter:
@@ -127,7 +130,7 @@ func (f *Frames) before(b *Batch, e *Event) {
 	}
 }
 
-// endPiece ends a piece of own code before an event, and adds the frames of one that has no sample.
+// endPiece ends a piece of own code before an event, and adds frames to a piece without a sample.
 func (f *Frames) endPiece(e *Event) {
 	until := f.last
 	if f.held > 0 && until-f.seen > f.held {
@@ -150,7 +153,7 @@ func (f *Frames) enter(region uint32) {
 	f.base = len(f.stack)
 }
 
-// leave follows the end of a recorded call, or of none.
+// leave follows the end of a recorded call; without an open one it does nothing.
 func (f *Frames) leave(region uint32) {
 	if f.calls > 0 {
 		f.calls--
@@ -208,7 +211,7 @@ func (f *Frames) above(context uint32) ([]uint32, bool) {
 	if at == f.base {
 		return f.path[at:], true
 	}
-	at = 0 // calls without context lie on frames that nobody told of
+	at = 0 // calls without a context lie on frames that no record names
 	for _, c := range f.stack[:f.base] {
 		if !c.recorded {
 			continue
@@ -260,7 +263,7 @@ func (f *Frames) put(e Event) {
 	}
 }
 
-// flush passes on what there is.
+// flush passes on the events that are waiting.
 func (f *Frames) flush() {
 	if f.err == nil && len(f.out.Events) > 0 {
 		f.out.First, f.out.Args = f.next, f.args

@@ -193,7 +193,7 @@ var sizes = func() (s [256][]int) {
 
 // Unread reports whether no analysis reads records of the kind, whatever the options.
 func (k Kind) Unread() bool {
-	return kinds[k].Untold != "" && k.Known() && (k < ParameterString || k > ParameterUnsignedInt) && k != RmaCollectiveEnd // markers, if an option names them; of MPI
+	return kinds[k].Untold != "" && k.Known() && (k < ParameterString || k > ParameterUnsignedInt) && k != RmaCollectiveEnd // parameters are markers if an option names them; in MPI the end of a collective on a window is read
 }
 
 // Known reports whether k is a record kind of this vocabulary.

@@ -163,7 +163,7 @@ func newKinds() (kinds [256]Info) {
 	return kinds
 }
 
-// What nobody reads of records. Kinds with the same text are one line of a report.
+// What no analysis reads of records. Kinds with the same text are one line of a report.
 const (
 	untoldTest      = "how often the program asked for requests that were not complete is not analysed"
 	untoldTeam      = "which threads form a team is not analysed; parallel regions are, by their calls"

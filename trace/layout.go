@@ -40,12 +40,11 @@ type layout struct {
 // Seal derives the process order and the look-up tables. Call it once, after
 // the last Add.
 //
-// Processes are ordered by their rank in the MPI location list; location groups
-// without an MPI rank follow in the order of their records. The groups of an
-// accelerator belong to the process that created them, or is the only one that
-// may have. A group without a rank that only records metrics belongs to the first process on its node, else of all. Within a process CPU threads come first, then accelerator streams,
-// then metric locations, each by ascending location id, and the location that
-// called MPI before all.
+// Processes are ordered by their rank in the MPI location list; location groups without an MPI rank follow in the order of their
+// records. The groups of an accelerator belong to the process that created them, or else to the only one that can have created
+// them. A group without a rank that only records metrics belongs to the first process on its node, or else to the first of all.
+// Within a process the location that called MPI comes first, then CPU threads, then accelerator streams, then metric locations,
+// each by ascending location id.
 func (d *Definitions) Seal() {
 	d.layout = layout{}
 	d.strs = NewRefs(d.Strings, func(x *String) uint32 { return x.Ref })
@@ -82,7 +81,8 @@ func (d *Definitions) Location(p P) *Location { return &d.Locations[d.order[p]] 
 // Processes returns the processes in order.
 func (d *Definitions) Processes() []Process { return d.processes }
 
-// MPIProcesses returns how many processes, from the first on, have a rank in MPI: all where the trace has no list of them.
+// MPIProcesses returns how many processes, from the first on, have a rank in MPI: all processes, where the trace has no list of
+// ranks.
 func MPIProcesses(d *Definitions) int {
 	if d.ranked == 0 {
 		return len(d.processes)
@@ -163,7 +163,7 @@ func (d *Definitions) WindowComm(win uint32) (uint32, bool) {
 	return Undefined, false
 }
 
-// ContextRegion returns the region reference of a calling context, as Joined has it.
+// ContextRegion returns the reference of the region of a calling context, after Joined.
 func (d *Definitions) ContextRegion(ref uint32) (uint32, bool) {
 	if c := d.Context(ref); c != nil {
 		return Joined(d, c.Region), true
@@ -179,8 +179,8 @@ func (d *Definitions) Text(ref uint32) string {
 	return ""
 }
 
-// Interned returns what adds strings that are not defined yet and gives one reference to each text. The map is of those
-// that are, and filled.
+// Interned returns a function that returns one reference for each text, and defines strings that are not defined yet. refs maps
+// the texts that are defined to their references, and is filled.
 func (d *Definitions) Interned(refs map[string]uint32) func(text string) uint32 {
 	return func(text string) uint32 {
 		ref, ok := refs[text]
@@ -193,8 +193,7 @@ func (d *Definitions) Interned(refs map[string]uint32) func(text string) uint32 
 	}
 }
 
-// Clock returns the clock; resolution 0 means that the trace does not tell it
-// and times are ticks.
+// Clock returns the clock. Resolution 0 means that the trace does not have it, and that times are ticks.
 func (d *Definitions) Clock() ClockProperties {
 	if len(d.Clocks) == 0 {
 		return ClockProperties{}
@@ -284,7 +283,7 @@ func (d *Definitions) setOrder(places []place) {
 	}
 }
 
-// everywhere stands for all nodes of the system tree.
+// everywhere is the key of hosts that means all nodes of the system tree.
 const everywhere = 1 << 32
 
 // owner returns the process group that location group ref belongs to.
@@ -312,9 +311,9 @@ func (d *Definitions) owner(ref uint32) uint32 {
 	return ref
 }
 
-// meters finds a process for the groups that only record metrics: they are none of their own.
+// meters finds the process of each group that only records metrics: such groups are not processes.
 func meters(d *Definitions, master map[uint64]uint64) map[uint32]uint32 {
-	runs := map[uint32]bool{} // by group with locations: whether one is of a program
+	runs := map[uint32]bool{} // by group with locations: whether one of these runs a program
 	for i := range d.Locations {
 		l := &d.Locations[i]
 		_, ranked := master[l.Ref]
@@ -346,8 +345,8 @@ func meters(d *Definitions, master map[uint64]uint64) map[uint32]uint32 {
 	return list
 }
 
-// sealHosts finds the process groups that are alone below a node of the system tree, and the one that is alone: accelerators of which no
-// record says who uses them, such as those of rocprofv3, belong to them.
+// sealHosts finds the process groups that are alone below a node of the system tree, and the group that is alone in the trace.
+// Accelerators without a record of who uses them, such as those of rocprofv3, belong to these.
 func (d *Definitions) sealHosts() {
 	d.hosts = make(map[uint64]uint32)
 	several := make(map[uint64]bool)
@@ -392,10 +391,9 @@ func (d *Definitions) commLocations(p ParadigmID) *Group {
 	return nil
 }
 
-// IsMPI reports whether r is an MPI function: by its paradigm, or by its name
-// where the writer recorded none, or has no region of MPI: EZTrace calls them all functions of the user.
-// TAU gives the paradigm to functions of the program too that have a type of MPI among their arguments.
-// nil, a region without definition, is not one.
+// IsMPI reports whether r is an MPI function: by its paradigm, or by its name where the writer recorded no paradigm or gave no
+// region that of MPI. EZTrace calls all regions functions of the user. TAU gives the paradigm MPI to functions of the program too
+// that have a type of MPI among their arguments. It is false for nil, a region without definition.
 func (d *Definitions) IsMPI(r *Region) bool {
 	if r == nil {
 		return false
@@ -409,8 +407,8 @@ func (d *Definitions) IsMPI(r *Region) bool {
 
 func mpiName(name string) bool { return strings.HasPrefix(name, "MPI_") }
 
-// sealRegions finds, of each region with a name, the index in Regions of the first one that differs from it by its reference alone.
-// Writers that do not join the definitions of processes have a region for each of them.
+// sealRegions finds for each region with a name the index in Regions of the first one that differs from it by its reference
+// alone. Writers that do not join the definitions of processes define each region once for each process.
 func (d *Definitions) sealRegions() {
 	type key struct {
 		text [4]string
@@ -431,7 +429,8 @@ func (d *Definitions) sealRegions() {
 	}
 }
 
-// SameRegion returns the index in Regions of the first region that differs from one by its reference alone: sums are of all of these.
+// SameRegion returns the index in Regions of the first region that differs from ref by its reference alone. Sums of a region
+// cover all of these.
 func (d *Definitions) SameRegion(ref uint32) (int, bool) {
 	i, ok := d.RegionIndex(ref)
 	if !ok {
@@ -440,7 +439,7 @@ func (d *Definitions) SameRegion(ref uint32) (int, bool) {
 	return d.same[i], true
 }
 
-// Joined returns the reference of that region, and a reference without definition as it is.
+// Joined returns the reference of the region of SameRegion, and a reference without definition as it is.
 func Joined(d *Definitions, ref uint32) uint32 {
 	if d.joins {
 		if i, ok := d.SameRegion(ref); ok {
@@ -450,7 +449,7 @@ func Joined(d *Definitions, ref uint32) uint32 {
 	return ref
 }
 
-// Refs finds the definitions of a list by their references. Of several with one reference the first counts.
+// Refs finds the definitions of a list by their references. The first of several with one reference counts.
 type Refs[T any] struct {
 	list []T
 	at   index

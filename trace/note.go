@@ -2,18 +2,18 @@ package trace
 
 import "encoding/binary"
 
-// ThreadNote is what a record tells that threads of a process do for one another.
+// ThreadNote is what a record says that one thread of a process does for another.
 type ThreadNote struct {
 	What  NoteWhat
 	Class NoteClass
-	A     uint64 // with B: what it is about, of its class
+	A     uint64 // with B: what the note is about, within its class
 	B     uint32
 }
 
-// NoteWhat is what a note tells.
+// NoteWhat is what a note says.
 type NoteWhat uint8
 
-// What notes tell.
+// What notes say.
 const (
 	NoteGives NoteWhat = iota // the thread gives what another one may wait for
 	NoteTakes                 // and this one takes it

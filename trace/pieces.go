@@ -1,11 +1,13 @@
 package trace
 
-// pieces tells the frames of a thread's own code between two recorded events that enter or leave calls without a calling
-// context. A sample stands for a period of its timer, but such a piece may be shorter. So the first sample's path holds from
-// the begin of its piece on, and in later pieces without a sample between the same two calls, until the time with that path is what
-// the samples stand for. Where a sample is more than a period away, the thread did not run all the time: nothing is told then.
+// pieces tells the frames of a thread's own code between two recorded events that enter or leave calls without a calling context.
+// A sample covers a period of its timer, but such a piece may be shorter. So the path of its first sample holds from the begin of
+// its piece on. It holds in later pieces without a sample between the same two calls too, until these and the first one add up to
+// the periods of the samples. Where a sample is more than a period away, the thread did not run all the time: nothing is told
+// then.
 //
-// Memory: mostPieces entries. Pieces without a sample add no more than mostAdded events for each of the location, and those of one path.
+// Memory: mostPieces entries. Pieces without a sample add at most mostAdded events for each event of the location, and the events
+// of one path.
 type pieces struct {
 	period int64 // of the timer, in ticks; 0 where it is not known
 	open   bool
@@ -28,7 +30,7 @@ type pieceEnd struct {
 type pieceSample struct {
 	context  uint32
 	distance uint64
-	left     int64 // ticks that samples stand for and that no path has yet; negative where paths have more
+	left     int64 // ticks that samples cover and that no piece has used yet; negative where pieces used more
 }
 
 // Bounds of what pieces cost.
@@ -60,8 +62,8 @@ func (p *pieces) sample(context uint32, distance uint64, at, prior Time) Time {
 	return at
 }
 
-// end notes that a piece ends before an event, and that the path of its newest sample holds until then. It returns the
-// sample whose path a piece has that has no sample, or nil.
+// end notes that a piece ends before an event, and that the path of its newest sample holds until then. It returns the sample
+// whose path holds for a piece without a sample, or nil.
 func (p *pieces) end(e *Event, until Time) *pieceSample {
 	if !p.open || p.period == 0 {
 		return nil

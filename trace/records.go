@@ -283,7 +283,7 @@ const (
 // UnfinishedUnknown is its value where the end left no trace in the process.
 const UnfinishedUnknown = "ended without a trace of how: by _exit, by a signal such as SIGKILL, SIGTERM or SIGALRM, or by one that the program handles"
 
-// CutBy returns the diagnostic that a location property stands for, and false for other properties.
+// CutBy returns the diagnostic of a location property, and false for other properties.
 func CutBy(property string) (Code, bool) {
 	switch property {
 	case PropertyCut:

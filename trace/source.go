@@ -28,8 +28,8 @@ type Source interface {
 	// Measure tells the size of location p without decoding it. A location
 	// whose data are missing has a zero Extent and a diagnostic in its Stream.
 	Measure(p P) (Extent, error)
-	// Stream opens location p. Damage that leaves something to read is no
-	// error: it is reported by Diagnostics while what is there is delivered.
+	// Stream opens location p. Damage that leaves something to read is not an error: Diagnostics reports it, and what is there is
+	// delivered.
 	Stream(p P) (Stream, error)
 	// Close releases the source.
 	Close() error

@@ -114,7 +114,7 @@ var (
 	launches        = []string{"launch", "clenqueuendrange", "clenqueuetask", "target submit"}
 	transfers       = []string{"memcpy", "memset", "memory_copy", "async_copy", "upload", "download", "clenqueueread", "clenqueuewrite", "clenqueuecopy", "clenqueuefill", "clenqueuemap", "clenqueueunmap", "clenqueuemigrate"}
 	overheadRegions = []string{"trace buffer flush", "measurement off", "flush"}
-	deviceCalls     = []string{"cuda", "__cuda", "hip", "__hip", "acc_", "hsa_", "omp_", "!$omp "} // beginnings; cuXxx, clXxx and ncclXxx next to them
+	deviceCalls     = []string{"cuda", "__cuda", "hip", "__hip", "acc_", "hsa_", "omp_", "!$omp "} // prefixes; those of cuXxx, clXxx and ncclXxx come in addition
 )
 
 func quoted(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
@@ -143,8 +143,8 @@ func (d *Definitions) StateOf(r *Region) State {
 	return threadState(r, withoutArguments(name))
 }
 
-// OnStream returns the state of a stream of a device in a call of a region with state s: what its region does not tell is a kernel, as of
-// OpenMP, whose regions run on hosts too.
+// OnStream returns the state of a stream of a device in a call of a region with state s. A region that does not say is a kernel:
+// those of OpenMP do not, since they run on hosts too.
 func (s State) OnStream() State {
 	switch s {
 	case StateOwn, StateThread, StateThreadWait, StateCritical, StateLock:

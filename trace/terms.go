@@ -11,7 +11,7 @@ const (
 	MetricLocation
 )
 
-// OnHost reports whether a location is a thread: also where its writer does not say what it is.
+// OnHost reports whether a location is a thread, or of a kind that its writer does not say.
 func (t LocationType) OnHost() bool { return t == CPUThread || t == UnknownLocation }
 
 // LocationTypes counts locations by type.
@@ -139,7 +139,7 @@ const (
 
 // Region flags.
 const (
-	RegionDynamic = 1 // each execution is told apart from the others
+	RegionDynamic = 1 // executions differ, and each counts by itself
 	RegionPhase   = 2 // a phase of the program
 )
 
@@ -152,7 +152,7 @@ func (r *Region) legacy() {
 	}
 }
 
-// Values of properties were strings alone before OTF2 2.0.
+// legacy takes over the value of writers before OTF2 2.0, which was always a string.
 func (s *SystemTreeNodeProperty) legacy() { s.Value = Value{TypeString, uint64(s.StringValue)} }
 func (l *LocationGroupProperty) legacy()  { l.Value = Value{TypeString, uint64(l.StringValue)} }
 func (l *LocationProperty) legacy()       { l.Value = Value{TypeString, uint64(l.StringValue)} }

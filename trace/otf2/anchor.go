@@ -73,7 +73,7 @@ func Load(path string) (*Files, error) {
 	defs := strings.TrimSuffix(path, anchorSuffix) + ".def"
 	f.Defs, err = os.ReadFile(defs)
 	if errors.Is(err, fs.ErrNotExist) {
-		if target, rerr := filepath.EvalSymlinks(path); rerr == nil && target != filepath.Clean(path) { // a link to the anchor file alone
+		if target, rerr := filepath.EvalSymlinks(path); rerr == nil && target != filepath.Clean(path) { // only the anchor file is a link
 			return Load(target)
 		}
 		return nil, fmt.Errorf("otf2: %s: the definition file next to the anchor file is not there: %w", defs, trace.ErrMissing)
@@ -204,7 +204,7 @@ func (a *Anchor) check(path string, substrate, compression uint8) error {
 	return nil
 }
 
-// recognise tells files that are no OTF2 file at all from damaged ones.
+// recognise tells files that are not OTF2 at all from damaged ones.
 func recognise(path string, b []byte) error {
 	switch {
 	case isPointer(b):

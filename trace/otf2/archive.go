@@ -66,7 +66,8 @@ func Open(path string, anchor, defs []byte) (*Archive, error) {
 	return a, nil
 }
 
-// cut finds the locations whose recording ended early, or is of a part of the run, by their properties.
+// cut finds the locations whose recording ended early or covers a part of the run, by their
+// properties.
 func cut(defs *trace.Definitions) map[uint64][]trace.Diagnostic {
 	m := make(map[uint64][]trace.Diagnostic)
 	for i := range defs.LocationProperties {
@@ -143,13 +144,13 @@ func (a *Archive) Measure(p trace.P) (trace.Extent, error) {
 	return x, nil
 }
 
-// file is an open file of a location.
+// file is the open event file of a location.
 type file interface {
 	io.ReaderAt
 	io.Closer
 }
 
-// opener opens a file and tells its size; f is nil if there is none.
+// opener opens a file and returns its size in bytes; f is nil where there is none.
 type opener func(name string) (f file, size int64, err error)
 
 // openRegular opens a file of the file system. What is not a regular file counts

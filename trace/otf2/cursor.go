@@ -68,8 +68,8 @@ func (c *cursor) raw(n uint8) uint64 {
 func (c *cursor) raw32() uint32 { return uint32(c.raw(4)) }
 func (c *cursor) raw64() uint64 { return c.raw(8) }
 
-// v32 and v64 read compressed integers: a count byte and so many significant
-// bytes, 0xFF for all ones. Forms longer than needed are accepted.
+// v32 and v64 read compressed integers: a count byte and as many significant bytes; count 0xFF
+// means all ones. Longer forms than needed are accepted.
 func (c *cursor) v32() uint32 { return uint32(c.compressed(4)) }
 func (c *cursor) v64() uint64 { return c.compressed(8) }
 

@@ -22,7 +22,7 @@ const (
 // bytes, and not near the end of a window.
 const (
 	margin    = 64
-	stampSize = 9 // of a time stamp, which may stand before a record
+	stampSize = 9 // of a time stamp, which may precede a record
 )
 
 // decoder turns the bytes of a chunk into events. The window buf holds data up

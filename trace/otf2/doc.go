@@ -32,22 +32,23 @@
 //
 // # Damage
 //
-// What is no OTF2 archive, or one with container files (SION) or compression,
-// is refused with trace.ErrNotTrace or trace.ErrUnsupported. Whatever else is
-// wrong with a location leaves its undamaged part readable and is reported by
-// the Diagnostics of stream or chunk, by code with place and number. A chunk
-// ends at its first damaged record. The numbers in chunk headers are compared
-// with what was decoded, so no event is lost without a word. Counts in the
-// input never size memory before the bytes after them are there.
+// Load and Open refuse files that are not an OTF2 archive (trace.ErrNotTrace),
+// and archives with container files (SION) or compression
+// (trace.ErrUnsupported). Any other damage of a location leaves its undamaged
+// part readable. Diagnostics of stream or chunk report the damage by code, with
+// place and count. A chunk ends at its first damaged record. The reader
+// compares the numbers in chunk headers with what it decoded, so every lost
+// event is reported. Counts in the input never size memory before the bytes
+// after them are there.
 //
 // A location that has lost its local definitions is left out, unless no location
 // has any: then references and times are taken as they are.
 //
-// Times within a location never decrease: one before its predecessor is raised
-// to it, one after the start of the next chunk lowered to that, and both are
-// counted as trace.DiagTimeBackwards. The rule needs only the first time stamp of
-// each chunk, so it gives the same events whichever chunks are read, in whatever
-// order.
+// Times within a location never decrease. A time before its predecessor is
+// raised to it, a time after the start of the next chunk is lowered to that,
+// and both are counted as trace.DiagTimeBackwards. The rule needs only the
+// first time stamp of each chunk, so it gives the same events whichever chunks
+// are read, and in whatever order.
 //
 // # Memory and concurrency
 //

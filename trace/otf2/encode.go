@@ -115,13 +115,13 @@ func (e *encoder) value(t trace.ValueType, v uint64) {
 	}
 }
 
-// begin appends id and a place for the length of a record, and returns where its payload begins.
+// begin appends id and a place for the length of a record, and returns the offset of its payload.
 func (e *encoder) begin(id uint8) int {
 	e.b = append(e.b, id, 0)
 	return len(e.b)
 }
 
-// end writes the length of the record whose payload began there.
+// end writes the length of the record whose payload begins at at.
 func (e *encoder) end(at int) {
 	n := len(e.b) - at
 	if e.b[at-1] = uint8(n); n >= 0xFF {
@@ -134,7 +134,7 @@ func (e *encoder) end(at int) {
 type defWriter struct {
 	encoder
 	kind trace.DefKind
-	cut  bool // later fields are not written
+	cut  bool // fields of later versions are not written
 	long bool // a list is longer than the format can say
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// refMap translates local references of one kind to global ones. References
-// that the table does not have stay as they are.
+// refMap translates local references of one kind to global ones. It leaves references alone that
+// the table does not have.
 type refMap struct {
 	dense  []uint32 // by local reference
 	sparse map[uint64]uint64
@@ -44,9 +44,8 @@ type ClockOffset struct {
 	Deviation float64
 }
 
-// newRefMap builds the table, nil-like where every pair maps to itself. Memory:
-// 4 bytes for each local reference up to the largest if they are dense, else
-// about 40 for each pair.
+// newRefMap builds the table; it is empty where every pair maps to itself. Memory: 4 bytes for each
+// local reference up to the largest if they are dense, else about 40 for each pair.
 func newRefMap(kind trace.RefKind, pairs [][2]uint64) refMap {
 	same, top, narrow := true, uint64(0), kind != trace.RefLocation
 	for i, p := range pairs {
@@ -88,7 +87,7 @@ type local struct {
 	offsets  []ClockOffset
 }
 
-// dense reports whether the references of frequent records translate by index.
+// dense reports whether the references of all frequent records can be looked up by index.
 func (l *local) dense() bool {
 	return l.maps[trace.RefRegion].sparse == nil && l.maps[trace.RefComm].sparse == nil
 }
@@ -99,11 +98,11 @@ const (
 	idClockOffset  = 6
 )
 
-// openLocation opens the events of location p and reads its local definitions. There
-// is not a file, and no local, where there are no events. There is no file either where
-// other locations have local definitions and this one has lost its own: nobody knows
-// what its references and times mean. Where no location has any, the writer left them
-// out, or all are lost: references and times are taken as they are.
+// openLocation opens the events of location p and reads its local definitions. Where there are no
+// events, file and local are nil. The file is nil too where this location has lost its local
+// definitions and others have theirs: nobody knows what its references and times mean. Where no
+// location has local definitions, the writer left them out or all are lost: references and times
+// are taken as they are.
 func (a *Archive) openLocation(p trace.P) (f file, size int64, l *local, err error) {
 	f, size, err = a.open(a.file(p, ".evt"))
 	if f == nil || err != nil {

@@ -20,13 +20,13 @@ type LocationWriter struct {
 	clock   clock
 	last    uint64 // raw time of the last stamp
 	old     bool   // the spelling of trace format 1
-	inexact uint64 // time stamps that no raw time corrects to, written a tick or so early: of offsets that grow
+	inexact uint64 // time stamps that no raw time corrects to, where offsets grow: written about a tick early
 }
 
 // inverse translates global references to local ones.
 type inverse struct {
 	local map[uint64]uint64
-	taken map[uint64]bool // local references that mean something else
+	taken map[uint64]bool // local references that have another meaning
 }
 
 // localize prepares the translation into local references and raw times.
@@ -160,7 +160,7 @@ func (l *LocationWriter) add(b *trace.Batch, e *trace.Event) error {
 	return nil
 }
 
-// raw returns the raw time that the clock offsets correct to t.
+// raw returns the raw time that the clock offsets correct to t, or the largest one before t.
 func (l *LocationWriter) raw(t trace.Time) uint64 {
 	if len(l.clock.intervals) == 0 {
 		return uint64(t)

@@ -57,7 +57,7 @@ func (d *decoder) step(b *trace.Batch) progress {
 	}
 }
 
-// stopped handles a cursor that could not read on: more data, or damage.
+// stopped decides why a cursor stopped: more data are needed, or there is damage.
 func (d *decoder) stopped(c *cursor, what string) progress {
 	if c.state == short {
 		return d.outOfData()

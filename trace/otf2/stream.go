@@ -77,8 +77,8 @@ func (s *stream) Close() error {
 	return s.file.Close()
 }
 
-// border returns the start of chunk i. Chunks before it are looked at too, so that times and event numbers never depend on
-// the order in which chunks are opened.
+// border returns the start of chunk i. It looks at all chunks before i too, so times and event numbers do not depend on the order
+// in which chunks are opened.
 func (s *stream) border(i int) (border, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *stream) border(i int) (border, error) {
 	return s.borders[i], nil
 }
 
-// ceiling returns the start of the next chunk after i that has events.
+// ceiling returns the start of the next chunk with events after chunk i.
 func (s *stream) ceiling(i int) (trace.Time, error) {
 	for k := i + 1; k < s.chunks; k++ {
 		b, err := s.border(k)
@@ -205,8 +205,8 @@ func (r *chunkReader) fill() error {
 	return nil
 }
 
-// Next fills b: with as many events as it has room for, up to a few thousand,
-// and no more than its words allow. An empty batch gets memory.
+// Next fills b with as many events as it has room for, up to a few thousand, and with no more words than b has room for. A batch
+// without memory gets some.
 func (r *chunkReader) Next(b *trace.Batch) error {
 	if cap(b.Events) < leastEvents {
 		b.Events = make([]trace.Event, 0, batchEvents)

@@ -40,9 +40,8 @@ type Local struct {
 	Offsets  []ClockOffset
 }
 
-// ErrTooLong says that a record does not fit a chunk: choose larger ones, up to
-// MaxChunk. No chunk is large enough for a list that is longer than its length
-// can say.
+// ErrTooLong says that a record does not fit a chunk: choose larger chunks, up to MaxChunk. A list
+// with more than 255 elements where the format counts them in a byte fits no chunk.
 var ErrTooLong = errors.New("record does not fit a chunk")
 
 // Sizes of chunks in bytes; the ones above MaxChunk are refused by readers.
@@ -179,8 +178,8 @@ func inOrder(defs *trace.Definitions) []definition {
 	return append(strings, others...)
 }
 
-// shared returns the kind whose place a record takes, and its reference if its
-// kind shares the reference space of another.
+// shared returns where in the order of kinds a record is written, and its reference if its kind
+// shares a reference space with another kind.
 func shared(d definition) (trace.DefKind, uint32) {
 	switch r := d.record.(type) {
 	case *trace.MetricClass:

@@ -162,8 +162,7 @@ func (d *decoder) flush(b *trace.Batch) {
 	d.pairs = d.pairs[:0]
 }
 
-// event handles an event record: counters first, then calls and markers in
-// their order. Arguments of no call are markers too.
+// event handles an event record: counters first, then calls and markers in their order. Arguments without a call are markers.
 func (d *decoder) event(b *trace.Batch, line uint64) {
 	d.counters(b)
 	d.callers = d.callers[:0]
@@ -207,8 +206,8 @@ func (d *decoder) marker(b *trace.Batch, p pair) {
 	b.Append(d.now, trace.ParameterUnsignedInt, 0, uint64(d.t.tables.parameters[p.Type]), p.Value)
 }
 
-// counters records what the pairs count: as one record if the set is known. What was counted until the thread's first instant is of a
-// time that the trace, which may be cut, does not have.
+// counters records the counters among the pairs, as one record if they are a known set. Counts up to the first instant of the
+// thread are left out: they cover a time before it, which the trace, if it was cut, does not have.
 func (d *decoder) counters(b *trace.Batch) {
 	t := d.t.tables
 	d.words = append(d.words[:0], 0, 0)
@@ -253,8 +252,7 @@ func (d *decoder) counts(set []uint64) bool {
 	return true
 }
 
-// region opens or closes a call; it says whether that is a collective whose
-// arguments are known.
+// region opens or closes a call. It returns true for a collective whose arguments are known.
 func (d *decoder) region(b *trace.Batch, p pair, e *eventType, line uint64) bool {
 	if p.Type == typeState && !d.t.index.Stateful {
 		mode := uint64(1) // on
@@ -269,11 +267,11 @@ func (d *decoder) region(b *trace.Batch, p pair, e *eventType, line uint64) bool
 		return false
 	}
 	if top := len(d.open) - 1; e.use != nested && top >= 0 && d.open[top].opener.Type == p.Type {
-		d.leave(b) // the value of a type holds until its next one
+		d.leave(b) // a type has one value at a time
 	}
 	ref, ok := d.t.tables.regions[p]
 	if !ok {
-		d.marker(b, p) // a value that locks do not have
+		d.marker(b, p) // not a value of locks
 		return false
 	}
 	return d.enter(b, p, ref, line)

@@ -124,7 +124,8 @@ func (d *definer) machine() {
 	}
 }
 
-// device returns the group of a stream of a task: that of the device in its name, GPU-D2.S1 of the second one, or that of the task.
+// device returns the location group of a stream of a task: that of the device in the stream's name (the second device in
+// GPU-D2.S1), else that of the task.
 func (d *definer) device(task, node uint32, names []string, at int) uint32 {
 	if at >= len(names) {
 		return task

@@ -45,10 +45,11 @@
 // # Damage
 //
 // A line that is not a record is left out and counted, with its number: unknown
-// kinds as trace.DiagUnknownRecord, others as trace.DiagCorrupt, a last line
-// without an end as trace.DiagTruncated: a cut number looks like one. Calls that end without having begun are counted per
+// kinds as trace.DiagUnknownRecord, a last line without an end as
+// trace.DiagTruncated (a number that was cut looks like a whole one), others as
+// trace.DiagCorrupt. Calls that end without having begun are counted per
 // location. Lengths and counts in the input never size memory before the bytes
-// after them are there; what a trace may have at most is in constants.
+// after them are there. Constants bound what a trace may have.
 //
 // # Memory
 //

@@ -77,8 +77,8 @@ func parseHead(text []byte, size uint64) (*head, error) {
 	return h, nil
 }
 
-// badTask is what is wrong with a communicator of more tasks than its application
-// has: unless it is repeated from another application.
+// badTask says that a communicator has more tasks than its application. It is not a fault where the
+// communicator is a repetition of another application's.
 const badTask = "a task that the header does not have"
 
 // otherLine is a line that may be the communicator of another application. Extrae
@@ -90,8 +90,7 @@ type otherLine struct {
 	id     uint64
 }
 
-// others reports the lines that no other application has: what one has says
-// nothing of its own.
+// others reports the lines that are not a repetition of another application's communicator.
 func (h *head) others(list []otherLine) {
 	first := make(map[uint64]int) // communicator of each id
 	for i := range h.comms {

@@ -38,8 +38,8 @@ type task struct {
 // file that has a byte for each.
 const leastThreads = 1 << 12
 
-// parseHeader reads the first line. Size is that of the file, in bytes; a
-// header that announces more threads than that is none.
+// parseHeader reads the first line. size is that of the file in bytes; a header that announces more
+// threads than that is refused.
 //
 //	#Paraver (date):length[_ns|_us]:nodes[(processors,...)]:applications:app:...
 //	app = tasks(threads:node,...)[,communicators]

@@ -41,7 +41,7 @@ type threadComm struct {
 	comm     int
 }
 
-// half is the begin of a collective without its arguments.
+// half is a collective that has begun and whose arguments have not come yet.
 type half struct {
 	time  uint64
 	pairs []pair
@@ -155,7 +155,7 @@ func (x *indexer) add(bytes uint64) {
 	}
 }
 
-// state notes what would become of a state in a trace without calls.
+// state notes what a state would become in a trace without calls.
 func (x *indexer) state() {
 	r := &x.record
 	if !isCall(r.state) || r.time == r.end {

@@ -31,9 +31,8 @@ type lines struct {
 	whole  bool   // the line returned last had its end
 }
 
-// next returns the next line without its end, valid until the next call. A line
-// longer than the limit is stepped over: of that one long alone is returned.
-// Errors of the stream come after the last line, io.EOF too.
+// next returns the next line without its end, valid until the next call. Of a line above the limit it returns only that the line
+// is long. Errors of the stream, io.EOF included, come after the last line.
 func (l *lines) next() (line []byte, long bool, err error) {
 	if l.err == nil {
 		if line, l.err = l.r.ReadSlice('\n'); errors.Is(l.err, bufio.ErrBufferFull) {
@@ -103,8 +102,8 @@ func ofHead(line []byte) bool {
 	return len(line) == 0 || line[0] == '#' || bytes.HasPrefix(line, []byte("c:")) || bytes.HasPrefix(line, []byte("i:"))
 }
 
-// next returns the next line that is not a comment. One that is no line is left out: longer than the limit, or the last one of a file
-// that ends within it, where a number may have lost digits.
+// next returns the next line that is not a comment. leftOut is true for a line that cannot be read: one above the limit, or the
+// last line of a file that ends within it, where a number may have lost digits.
 func (x *records) next() (line []byte, leftOut bool, err error) {
 	if x.waiting {
 		x.waiting = false

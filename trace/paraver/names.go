@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// names is what the file of names (.pcf) tells: labels of event types, of their
-// values and of states. Colours and defaults of the viewer are left out.
+// names is what the file of names (.pcf) says: labels of event types, of their values and of
+// states. Colours and defaults of the viewer are left out.
 type names struct {
 	types  map[uint64]typeName
 	values []map[uint64]string // by block
@@ -22,8 +22,8 @@ type typeName struct {
 	block int
 }
 
-// parseNames reads a .pcf file. It is a file for people, so that lines which it
-// does not understand are left alone. Memory: the labels, some 100 bytes each.
+// parseNames reads a .pcf file. People write such files, so lines that it does not understand are
+// ignored. Memory: the labels, about 100 bytes each.
 func parseNames(b []byte) *names {
 	n := &names{types: make(map[uint64]typeName), states: make(map[uint64]string)}
 	section := ""

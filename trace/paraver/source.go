@@ -30,8 +30,7 @@ var (
 	_ trace.Interleaved = (*Trace)(nil)
 )
 
-// Open makes a trace of what Load read, of which nothing is read again. The
-// records are, when a stream is opened.
+// Open makes a trace of what Load read. Opening a stream reads the records again.
 func Open(f *Files) (*Trace, error) {
 	t := &Trace{path: f.Path, names: parseNames(f.Names), limits: usualLimits, text: func() (io.ReadCloser, error) { return openText(f.Path) }}
 	var err error

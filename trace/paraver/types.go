@@ -100,7 +100,7 @@ const (
 	lockHeld  = 6
 )
 
-// typeState stands for states in traces that have no calls: those become calls.
+// typeState is the type of states, in traces that have no calls: there states become calls.
 const typeState = 1<<64 - 1
 
 // stateOff is the state of a thread that is not traced.
@@ -146,7 +146,7 @@ func stateType(state uint64, threaded bool) (eventType, role) {
 		e.paradigm, e.role = trace.ParadigmUser, trace.RoleFileIO
 	case stateOff:
 		e.paradigm, e.role = trace.ParadigmMeasurement, trace.RoleCode
-	default: // own code, as the call that stands for the whole application: no function is known
+	default: // own code: a call of the whole application, since the function is not known
 		e.paradigm, e.role = trace.ParadigmMeasurement, trace.RoleFunction
 	}
 	return e, 0
@@ -173,8 +173,8 @@ func (e *eventType) hasNames() bool {
 	return e.isRegion() || e.use == calledFrom || e.use == sourceLine
 }
 
-// typeOf returns what is known of type t. The numbers of calls, kernels and transfers of devices changed between versions of Extrae: their labels
-// tell.
+// typeOf returns what is known of type t. The numbers of calls, kernels and transfers of devices differ between versions of
+// Extrae, so their labels decide.
 func (n *names) typeOf(t uint64) eventType {
 	if t < 63000000 || t >= 63600000 {
 		return typeOf(t)

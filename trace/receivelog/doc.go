@@ -12,6 +12,6 @@
 //	end, ok := r.End()
 //	r.Close()
 //
-// A log is read once, from its beginning; every block is checked before anything of it is used. Payloads are not read,
-// but found: ReadPayload reads one. Memory: one block, and the outputs of one call without payloads.
+// A log is read once, from its beginning. Every block is checked before anything of it is used. Of a payload the reader says only
+// where it is in the stream. Memory: one block, and the outputs of one call without payloads.
 package receivelog

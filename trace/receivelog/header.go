@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Header says whose log it is. Pairs that are not known here are ignored.
+// Header says whose log it is. Open ignores pairs that it does not know.
 type Header struct {
 	Library, MPI string // version text; openmpi or mpich
 	Rank, Size   int

@@ -15,10 +15,10 @@ const (
 	recEnd    = 4
 )
 
-// Kind is that of an output.
+// Kind is the kind of an output.
 type Kind byte
 
-// Kinds of outputs. What is in Values is in docs/format/log.md.
+// Kinds of outputs. docs/format/log.md says what their Values are.
 const (
 	Int     Kind = 1
 	Ints    Kind = 2
@@ -42,7 +42,7 @@ type Output struct {
 	Real      float64
 }
 
-// Payload is a place in the stream.
+// Payload is a place in the stream that holds a payload: Bytes from byte Where on.
 type Payload struct {
 	Bytes, Where uint64
 	Again        bool // stored with an earlier call
@@ -59,9 +59,9 @@ const (
 	Requests
 )
 
-// Call is a call, or several that were the same.
+// Call is a call, or several equal calls in a row.
 type Call struct {
-	Number   uint64 // of the first one, from 0
+	Number   uint64 // of the first of them, from 0
 	Times    uint64
 	Function Function
 	Code     int64
@@ -88,7 +88,7 @@ func (r Reason) String() string {
 // Whole reports whether the log goes to the end of the program.
 func (r Reason) Whole() bool { return r >= 1 && r <= 3 }
 
-// End is the last record.
+// End is the last record of a log.
 type End struct {
 	Reason                   Reason
 	Calls                    uint64
@@ -126,7 +126,7 @@ func Open(file io.ReaderAt, size int64) (*Reader, error) {
 	return r, err
 }
 
-// OpenPath opens a file and reads its header; Close closes it.
+// OpenPath opens the log at path and reads its header. Close closes the file.
 func OpenPath(path string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -178,7 +178,7 @@ func (r *Reader) record() (byte, *body, error) {
 	return kind, b, nil
 }
 
-// ended makes of the end of the file within a record what it is.
+// ended turns the end of the file within a record into ErrCut.
 func ended(err error) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w within a record", ErrCut)
@@ -260,7 +260,7 @@ func (r *Reader) readEnd(b *body) error {
 	return err
 }
 
-// End returns the end, once Next came to it.
+// End returns the end record; false until Next has met it.
 func (r *Reader) End() (End, bool) {
 	if r.end == nil {
 		return End{}, false

@@ -12,17 +12,17 @@ import (
 const (
 	blockBytes = 1 << 20
 	headBytes  = 32
-	roomBytes  = blockBytes - headBytes // of the stream in a block
+	roomBytes  = blockBytes - headBytes // bytes of the stream in a block
 )
 
 var (
 	// ErrNotLog says that a file is not a receive log.
 	ErrNotLog = errors.New("not a receive log")
-	// ErrVersion says that a log is of a version that is not read here.
+	// ErrVersion says that this version of coppice does not read a log of that version.
 	ErrVersion = errors.New("version of the receive log is not supported")
 	// ErrCorrupt says that a log was changed, or is not what the recorder writes.
 	ErrCorrupt = errors.New("corrupt receive log")
-	// ErrCut says that a log ends without its end: the process was killed, or the disk was full.
+	// ErrCut says that a log has no End record: the process was killed, or the disk was full.
 	ErrCut = errors.New("the receive log is cut")
 )
 
@@ -34,16 +34,16 @@ var (
 // Recognise reports whether a file that begins with head is a receive log of any version.
 func Recognise(head []byte) bool { return len(head) >= 6 && [6]byte(head[:6]) == [6]byte(magic[:6]) }
 
-// stream reads what the blocks hold.
+// stream reads the contents of the blocks, one block after the other.
 type stream struct {
 	file   io.ReaderAt
 	size   int64
-	block  []byte // the whole block in hand
-	rest   []byte // of it
+	block  []byte // the current block, head included
+	rest   []byte // what is not read yet of it
 	next   int64  // number of the next block
 	offset uint64 // of rest in the stream
-	calls  uint64 // begun before the block in hand, as its head says
-	last   bool   // the block in hand is not full: none follows
+	calls  uint64 // begun before the current block, as its head says
+	last   bool   // the current block is not full: none follows
 }
 
 func corrupt(format string, args ...any) error {
@@ -138,10 +138,10 @@ func (s *stream) skip(n uint64, to *[]byte) error {
 	return nil
 }
 
-// body reads the body of a record; nothing beyond it. The first error stays, and what is read after it is 0.
+// body reads the body of a record, and nothing beyond it. After the first error, which stays, every read gives 0.
 type body struct {
 	*stream
-	end uint64 // offset
+	end uint64 // offset in the stream where the body ends
 	err error
 }
 

@@ -13,7 +13,7 @@ type Summary struct {
 	Header    *Header
 	Calls     uint64
 	Payload   uint64 // bytes received
-	Stored    uint64 // of these in the log; the others came before
+	Stored    uint64 // bytes of these in the log; the others repeat earlier ones
 	Functions []FunctionCount
 	End       *End // nil in a log that is cut
 	Refused   []string
@@ -25,8 +25,8 @@ type FunctionCount struct {
 	Calls, Payload uint64
 }
 
-// Summarise reads a log to its end; one that is cut has no End. Refused are the functions in it that no replay answers.
-// Functions are in the order of their payload, then of their calls.
+// Summarise reads a log to its end. A log that is cut gives no End. Refused are the functions of the log that a replay does not
+// answer. Functions are in descending order of payload, then of calls.
 func Summarise(r *Reader) (*Summary, error) {
 	s := &Summary{Header: r.Header}
 	counts := make(map[string]*FunctionCount)

@@ -23,7 +23,7 @@ func (b *definer) communicators(s *Source) {
 		n := 0
 		for i := range p.comms {
 			c := &p.comms[i]
-			if !c.inter && c.size == 1 { // the n-th one of a process alone stands for that of all processes
+			if !c.inter && c.size == 1 { // the n-th communicator of a process alone is that of all processes: one definition
 				if n == len(alone) {
 					alone = append(alone, b.comm(c, self))
 				}
@@ -119,17 +119,17 @@ func (b *definer) windows(s *Source) {
 	}
 }
 
-// files defines the files of all processes. All members of a communicator open files on it together, so what they open first,
-// second and so on under one name is one and the same handle. So it is, without MPI, for the processes that open a file each for itself,
-// as for what is opened on MPI_COMM_SELF.
+// files defines the files of all processes. All members of a communicator open a file on it together, so the n-th handle of one
+// name is the same on all of them. Without MPI each process opens a file for itself; the n-th handles of all processes are one
+// definition, as those on MPI_COMM_SELF are.
 func (b *definer) files(s *Source) {
 	type opening struct {
 		comm  uint64
 		name  string
-		count int // of those before
+		count int // earlier openings of the name on the communicator
 	}
 	files, handles := make(map[string]uint32), make(map[opening]uint32)
-	var paradigms [len(ioInterfaces)]uint8 // references and 1
+	var paradigms [len(ioInterfaces)]uint8 // reference + 1 of each interface, 0 until it is used
 	for _, p := range s.processes {
 		before := make(map[opening]int)
 		for i := range p.ioFiles {

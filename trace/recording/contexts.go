@@ -53,7 +53,7 @@ func (p *process) addContext(b []byte) bool {
 	return c.number != 0
 }
 
-// samplers are what samples come by, the least of all processes first.
+// samplers are the kinds of sources of samples. The least of all processes names the generator.
 var samplers = [...]string{"timer of processor time", "perf_event of time in user mode", "perf_event of processor time"}
 
 // callingContexts defines what samples found, as calls below the program. Processes share what is the same.
@@ -109,7 +109,8 @@ func (t *contextTree) process(p *process) {
 	}
 }
 
-// add defines the frames of a node. Those of the recorder, and of the C library before a program's or a thread's first function, are none.
+// add defines the frames of a node, and returns the innermost of them. It leaves out frames of the recorder, and frames of the C
+// library above the first function of a program or of a thread.
 func (t *contextTree) add(p *process, c, parent *context, above contextRef) contextRef {
 	if c.region > 0 {
 		return t.below(above, p.nameRef(c.region), trace.Undefined)
@@ -138,7 +139,7 @@ func (t *contextTree) add(p *process, c, parent *context, above contextRef) cont
 			name = fmt.Sprintf("%s+0x%x", filepath.Base(c.at.Module), c.at.Offset)
 			if n, err := strconv.ParseUint(distance, 16, 64); known && err == nil && n < c.at.Offset { // from its begin
 				name = fmt.Sprintf("%s+0x%x", filepath.Base(c.at.Module), c.at.Offset-1-n)
-			} else if !first && i == 0 { // code without a name: its file alone
+			} else if !first && i == 0 { // code without a name gets the name of its file
 				name = filepath.Base(c.at.Module)
 			}
 		}
@@ -160,7 +161,7 @@ func (t *contextTree) outer(c *context) string {
 	return ""
 }
 
-// isStart reports whether a function is that of a program's file which calls the C library first.
+// isStart reports whether a function is _start, which calls the C library first.
 func isStart(function string) bool {
 	name, _, _ := strings.Cut(function, "+0x")
 	return name == "_start"

@@ -112,7 +112,7 @@ func (p *process) threadTitle(t int) string {
 	return name
 }
 
-// property gives the first thread of a process a property, if there is a text for it.
+// property gives the first thread of a process a property. An empty text gives none.
 func (b *definer) property(p *process, name, text string) {
 	if text != "" {
 		ref := b.str(text)
@@ -152,7 +152,8 @@ func (b *definer) region(name string, r trace.Region) uint32 {
 	return b.regionOf(name, name, "", &Frame{}, 0, r)
 }
 
-// regionOf returns the region of a key, which is defined with its first use. Its place is a line of the file of f, if both are known.
+// regionOf returns the region of a key. The first use of the key defines the region, in the file and line of f where both are
+// known.
 func (b *definer) regionOf(key, name, description string, f *Frame, line uint32, r trace.Region) uint32 {
 	ref, ok := b.regions[key]
 	if !ok {
@@ -209,14 +210,15 @@ func (b *definer) allRegions(s *Source) {
 	}
 }
 
-// own defines a region of the program. One that is named by its place in a file has the name and the line of the function there, if they are known.
+// own defines a region of the program. Where its name is a place in a file, it gets the name and the line of the function there,
+// if these are known.
 func (b *definer) own(name string, frames []Frame) uint32 {
 	key, f := name, Frame{Function: name}
 	if !nameless(frames) {
 		f = frames[len(frames)-1]
 		name, _, _ = strings.Cut(f.Function, "+0x")
 		f.Function = shorten(name)
-		key = fmt.Sprintf("%s\x00%s\x00%d", f.Function, f.File, f.Begin) // files may have functions of one name
+		key = fmt.Sprintf("%s\x00%s\x00%d", f.Function, f.File, f.Begin) // files may have functions of the same name
 	}
 	return b.regionOf(key, f.Function, "", &f, f.Begin, trace.Region{Role: trace.RoleCode, Paradigm: trace.ParadigmUser})
 }

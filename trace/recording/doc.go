@@ -51,7 +51,8 @@
 //	26 stuck         number of a thread that waits for a lock for long; number of the lock, all bits set where that is over; number of the
 //	                 thread that has it + 1, or 0: u64 each
 //
-// Where the part that is recorded begins after MPI_Init, or only the latest is kept and the first windows of event files are holes, R.left counts the messages and collectives before it (part.go).
+// R.left exists where the recorded part begins after MPI_Init, or where only the latest events are kept and the first windows of
+// event files are holes. It counts the messages and collectives before that part (part.go).
 //
 // addresses.json, made after the program's end, has lines of JSON: what an address of a call site belongs to.
 //

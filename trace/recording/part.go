@@ -86,7 +86,8 @@ func (q *part) text() string {
 	return strings.Join(list, "; ")
 }
 
-// Unrecorded returns the processes of which nothing is recorded: where late, as their part did not begin, else as others were asked for.
+// Unrecorded returns the processes of which nothing is recorded. With late, these are the ones whose part did not begin; else the
+// ones that were not asked for.
 func (s *Source) Unrecorded(late bool) (ranks []int) {
 	for _, p := range s.processes {
 		if p.part.nothing && p.part.late == late {
@@ -104,7 +105,7 @@ type line struct {
 
 const everybody = math.MaxUint32
 
-// ends says how many operations of a line a process had before its part, and how many in it.
+// ends says how many operations of a line a process had before its part, and how many within it.
 type ends struct{ before, within uint64 }
 
 const (
@@ -127,7 +128,7 @@ type place struct {
 	event          uint32 // in the window, from 0
 }
 
-// edges finds what has another side that is not recorded.
+// edges finds operations whose other side is not recorded.
 type edges struct {
 	s       *Source
 	lists   map[uint64]*comm // of members
@@ -135,7 +136,7 @@ type edges struct {
 	between map[uint64][2]uint64 // collectives of a communicator that all members recorded: first number, end
 }
 
-// leaveOut marks the events that the Source has not, because their other side is not recorded.
+// leaveOut marks the events that the Source leaves out because their other side is not recorded.
 func (s *Source) leaveOut() error {
 	for _, p := range s.processes {
 		if err := p.findLatest(); err != nil {
@@ -175,7 +176,7 @@ func (e *edges) ends(l line, side int) *ends {
 
 // of narrows the range of numbers of a line that a process recorded.
 func (e *edges) of(rank uint32, x ends, lo, hi uint64) (uint64, uint64) {
-	if uint64(rank) >= uint64(len(e.s.processes)) { // a process that is none of the run
+	if uint64(rank) >= uint64(len(e.s.processes)) { // not a process of the run
 		return lo, hi
 	}
 	q := &e.s.processes[rank].part
@@ -213,7 +214,7 @@ func (e *edges) recorded(l line) (lo, hi uint64) {
 	return lo, hi
 }
 
-// mark notes the events of a process that are left out.
+// mark notes the events of a process that are to be left out.
 func (e *edges) mark(p *process) error {
 	skip := func(at place) {
 		f := &p.files[at.thread]
@@ -222,7 +223,7 @@ func (e *edges) mark(p *process) error {
 		}
 		f.skip[at.window] = append(f.skip[at.window], at.event)
 	}
-	var list []*operation // of lines that have some to leave out
+	var list []*operation // operations of lines that lose some
 	c := scan{e: e, p: p, before: func(line, int) {}, skip: skip}
 	c.take = func(o *operation) {
 		x := e.ends(o.line, o.side)
@@ -346,9 +347,9 @@ func (e *edges) line(p *process, n, peer uint64, tag uint32, side int) (line, bo
 type scan struct {
 	e      *edges
 	p      *process
-	take   func(o *operation)     // an operation, which gets the events that follow
-	before func(l line, side int) // one that was asked for before the part
-	skip   func(at place)         // an event that has no other
+	take   func(o *operation)     // called with an operation, which gets the events that follow
+	before func(l line, side int) // called for one that was asked for before the part
+	skip   func(at place)         // called for an event that has no other event
 
 	asked map[uint64]*operation // requests
 	begun map[[2]uint64]bool    // operations of windows and of files
@@ -403,7 +404,7 @@ func (c *scan) thread(thread int) error {
 	})
 }
 
-// operates gives take an operation that has its last event, or its only one.
+// operates calls take for an operation that has its last event, or its only one.
 func (c *scan) operates(o *operation, comm, peer, tag uint64, at place) {
 	var ok bool
 	if o.line, ok = c.e.line(c.p, comm, peer, uint32(tag), o.side); !ok {
@@ -421,7 +422,7 @@ func (o *operation) add(at place) {
 	}
 }
 
-// done ends a request. One that was asked for before the part, or is unknown, is nil.
+// done ends a request. It returns nil for a request from before the part, and for an unknown one.
 func (c *scan) done(id uint64, at place) *operation {
 	o := c.asked[id]
 	delete(c.asked, id)

@@ -114,7 +114,7 @@ type crews struct {
 	stuck      map[uint32][2]uint64 // threads that wait for long: the lock, the thread that has it + 1 or 0
 }
 
-// missing is what a recording does not have.
+// missing says what a recording lacks.
 type missing struct {
 	unseen    []uint64 // calls of file I/O that are not recorded, bytes read, bytes written; nil if there are none
 	sessions  string   // what sessions of MPI leave out, "" without them

@@ -57,13 +57,13 @@ func (p *process) addSignal(text string) bool {
 	return true
 }
 
-// survived reports whether the thread of a signal went on after it.
+// survived reports whether the thread of a signal recorded anything after it.
 func (p *process) survived() bool {
 	if p.signal.thread < 0 || p.signal.thread >= len(p.files) {
 		return false
 	}
 	f, on := &p.files[p.signal.thread], false
-	err := p.eachWindow(f, max(f.first, windows(f.size)-2), func(_ int, r *reader) { // the last one may be prepared for events that did not come
+	err := p.eachWindow(f, max(f.first, windows(f.size)-2), func(_ int, r *reader) { // the last window may be one that was prepared and never used
 		for x := range r.events {
 			on = on || x.t > p.signal.t
 		}
@@ -71,7 +71,7 @@ func (p *process) survived() bool {
 	return err == nil && on
 }
 
-// ending says which signal or error ended the process, and where, "" for none.
+// ending says which signal or error ended the process, and where; "" if none did.
 func (s *Source) ending(p *process) string {
 	if p.signal.what == "" || p.ended != 0 || p.survived() {
 		return ""
@@ -79,11 +79,11 @@ func (s *Source) ending(p *process) string {
 	var frames []string
 	if len(p.signal.site.frames) > 0 {
 		frames, _ = p.signal.site.described(s.names)
-		for i, frame := range frames { // the library's own function, and not where in it
+		for i, frame := range frames { // of a library only the function that was called, not the place in it
 			if name, _, ok := strings.Cut(strings.TrimPrefix(frame, "P"), "+0x"); ok && strings.HasPrefix(name, "MPI_") {
 				frames[i] = name
 			}
 		}
 	}
-	return trace.DescribeFatal(p.signal.what, slices.Compact(frames)) // of a recursion one frame
+	return trace.DescribeFatal(p.signal.what, slices.Compact(frames)) // a recursion counts as one frame
 }

@@ -32,16 +32,16 @@ type Frame struct {
 	Begin    uint32 `json:"begin,omitempty"` // line of the function's declaration
 }
 
-// Named is what the instruction before an address, a call, belongs to, innermost first.
+// Named is the code that an address belongs to: the frames of the call instruction before it, innermost first.
 type Named struct {
 	Address
 	Frames []Frame `json:"frames"`
 }
 
-// NamesFile holds the names of the addresses of all processes, lines of JSON. It is made after the program's end.
+// NamesFile holds the names of the addresses of all processes, one JSON object a line. It is made after the end of the program.
 const NamesFile = "addresses.json"
 
-// WriteNames writes the names file of a recording, and returns what is in it.
+// WriteNames writes the names file of a recording, and returns its bytes.
 func WriteNames(dir string, list []Named) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -53,7 +53,7 @@ func WriteNames(dir string, list []Named) ([]byte, error) {
 	return b.Bytes(), os.WriteFile(filepath.Join(dir, NamesFile), b.Bytes(), 0o644)
 }
 
-// readNames reads the names file; none is no names.
+// readNames reads the names file. A file that is not there has no names.
 func readNames(dir string) ([]byte, error) {
 	b, err := readDefinitions(filepath.Join(dir, NamesFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +62,7 @@ func readNames(dir string) ([]byte, error) {
 	return b, err
 }
 
-// parseNames reads what readNames returned. What is damaged has no name.
+// parseNames reads what readNames returned. A damaged line names nothing.
 func parseNames(b []byte) map[Address][]Frame {
 	m := make(map[Address][]Frame)
 	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
@@ -117,7 +117,8 @@ func (p *process) addSite(b []byte) bool {
 	return true
 }
 
-// placed returns the place of a function whose name is a file's and an offset in it, as a return address there; none of other names.
+// placed returns the place of a function whose name is a file and an offset in it, in the form of a return address; the zero
+// Address for other names.
 func (p *process) placed(name string) (a Address) {
 	file, digits, _ := strings.Cut(name, "+0x")
 	offset, err := strconv.ParseUint(digits, 16, 64)
@@ -164,7 +165,8 @@ func (s *Source) addresses() []Address {
 	return list
 }
 
-// Most bytes of a name and of the frames at one address: the recorder reckons with them where the archive is bounded.
+// Most bytes of a name, of the frames at one address, and of a file. The recorder expects these bounds where the archive is
+// bounded.
 const (
 	mostName   = 80
 	mostFrames = 190
@@ -183,7 +185,7 @@ func (f *Frame) text(a *Address) string {
 	return fmt.Sprintf("%s (%s:%d)", name, shorten(filepath.Base(f.File)), f.Line)
 }
 
-// ofC reports whether a file is the C library: what it does itself is no line of the program.
+// ofC reports whether a file is the C library: its own frames are not lines of the program.
 func ofC(module string) bool { return strings.HasPrefix(filepath.Base(module), "libc.so.") }
 
 // ofRecorder reports whether a file is the recorder itself.
@@ -191,7 +193,7 @@ func ofRecorder(module string) bool {
 	return strings.HasPrefix(filepath.Base(module), "coppice-record-")
 }
 
-// shorten makes a name fit. What is between frames, " > ", is in none.
+// shorten makes a name fit, and keeps " > " out of it, which separates frames.
 func shorten(name string) string {
 	if name = strings.ReplaceAll(name, " >", ">"); len(name) <= mostName {
 		return name
@@ -221,7 +223,8 @@ func standard(x *Frame) bool {
 	return strings.Contains(x.File, "/include/") && strings.Contains(x.File, "/c++/")
 }
 
-// described returns the frames of a site, outermost first, and the innermost. Those of the C++ library's headers do not count where others call them.
+// described returns the frames of a site, outermost first, and the innermost one. Frames in headers of the C++ library are left
+// out where other code calls them.
 func (x *site) described(names map[Address][]Frame) (frames []string, inner Frame) {
 	last := 1
 	for last < len(x.frames) {
@@ -230,7 +233,7 @@ func (x *site) described(names map[Address][]Frame) (frames []string, inner Fram
 		}
 		last++
 	}
-	for last < len(x.frames) && last > 1 && x.frames[last-1].Module == x.frames[last].Module { // the library's own, without name
+	for last < len(x.frames) && last > 1 && x.frames[last-1].Module == x.frames[last].Module { // frames of the library itself without names
 		last--
 	}
 	for i := range x.frames[:last] {
@@ -276,7 +279,7 @@ func (b *definer) callSites(s *Source) {
 			name := b.d.Strings[b.d.Regions[function].Name].Value
 			frames, inner := x.described(s.names)
 			text := trace.DescribeCallSite(frames)
-			if x.function == constructThread { // a function, by its own name, and no call
+			if x.function == constructThread { // the site of a thread is its first function, by its own name, and not a call
 				if own, _, _ := strings.Cut(frames[len(frames)-1], " ("); own != "" {
 					name, text = own, ""
 				}

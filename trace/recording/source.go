@@ -43,7 +43,7 @@ const Marker = "coppice.recording"
 // maxDefinitions bounds the definition file of a process.
 const maxDefinitions = 256 << 20
 
-// namesRank stands for the names file among the definition files.
+// namesRank is the number of the names file among the definition files. It is larger than any rank.
 const namesRank = 1 << 24
 
 // Is reports whether a folder is a recording.
@@ -381,7 +381,7 @@ func (s *Source) Cut() map[int]string {
 	})
 }
 
-// told returns what there is to say of processes, by rank.
+// told returns what there is to say of each process, by rank.
 func (s *Source) told(what func(p *process) string) map[int]string {
 	m := make(map[int]string)
 	for _, p := range s.processes {
@@ -401,8 +401,8 @@ var magic = []byte("CPREVT1\x00")
 
 func windows(size int64) int { return int((size + windowBytes - 1) / windowBytes) }
 
-// span returns the corrected times of the first event of a file and, about, of the last: of a process that was killed, of the
-// last window's first event.
+// span returns the corrected times of the first and about the last event of a file. For a process that was killed, the last time
+// is that of the first event of the last window.
 func (p *process) span(f *file) (first, last trace.Time, ok bool) {
 	n := windows(f.size)
 	from, ok := windowTime(f.path, f.first)

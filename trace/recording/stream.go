@@ -110,7 +110,7 @@ type reader struct {
 	ended   bool
 }
 
-// prepared reports whether a window was made and not entered: it has no head, or one without its first time, and no event.
+// prepared reports whether a window was made and never used: it has no head, or one without its first time, and no event.
 func prepared(b []byte, number uint64) bool {
 	if len(b) <= windowHead || b[windowHead] != evEnd {
 		return false
@@ -119,8 +119,8 @@ func prepared(b []byte, number uint64) bool {
 	return empty || isHead(b, number) && binary.LittleEndian.Uint64(b[8:]) == 0 && binary.LittleEndian.Uint64(b[24:]) == 0
 }
 
-// open looks at the head of a window. One that the process did not come to close has whole events up to the first zero.
-// A process that ends otherwise than by MPI_Finalize leaves windows that it had prepared: nothing was recorded there.
+// open looks at the head of a window. A window that the process did not close has whole events up to the first zero byte. A
+// process that ends without MPI_Finalize leaves windows that it had prepared: nothing was recorded there.
 func (r *reader) open(b []byte, number uint64) {
 	if r.p.ended != endFinalize && prepared(b, number) {
 		return
@@ -156,7 +156,7 @@ func (r *reader) events(yield func(x *raw) bool) {
 	}
 }
 
-// eachWindow shows the windows of a file from one on. A file that is not there has none.
+// eachWindow shows the windows of a file, from number from on. A file that is not there has no windows.
 func (p *process) eachWindow(f *file, from int, see func(w int, r *reader)) error {
 	h, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -226,7 +226,7 @@ func (r *reader) Next(b *trace.Batch) error {
 	return nil
 }
 
-// end looks at what is left of the window: zeros, or an event that is none.
+// end looks at the rest of the window: zeros, or bytes that are not an event.
 func (r *reader) end() {
 	if !r.ended && len(r.b) > 0 && (r.closed || r.b[0] != evEnd) {
 		r.diags.Add(trace.Diagnostic{Code: trace.DiagCorrupt, Detail: fmt.Sprintf("%d bytes at the end of a window are not events", len(r.b))})

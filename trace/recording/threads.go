@@ -61,7 +61,7 @@ var constructs = [...]struct {
 // constructThread is the number in events of the first function of a POSIX thread.
 const constructThread = threadFirst + 18
 
-// constructs defines their regions, where a process records threads.
+// constructs defines the regions of constructs, where a process records threads.
 func (b *definer) constructs(s *Source) {
 	var refs []uint32
 	for _, p := range s.processes {
@@ -74,10 +74,10 @@ func (b *definer) constructs(s *Source) {
 	}
 }
 
-// crew is the threads of a process that have records of one paradigm: members, by thread, numbered as they came.
+// crew is the threads of a process that have records of one paradigm. Members have numbers in the order of their first record.
 type crew struct {
 	members map[uint32]uint32
-	ref     uint32 // communicator that stands for them
+	ref     uint32 // their communicator
 }
 
 func (c *crew) add(b []byte) bool {
@@ -100,7 +100,7 @@ func (c *crew) locations(rank int) []uint64 {
 	return list
 }
 
-// Alone returns the processes of which threads were asked for and that have none with records.
+// Alone returns the processes whose threads were to be recorded and have no records.
 func (s *Source) Alone() (ranks []int) {
 	for _, p := range s.processes {
 		if p.threads && len(p.team.members)+len(p.contingent.members) == 0 {
@@ -110,8 +110,8 @@ func (s *Source) Alone() (ranks []int) {
 	return ranks
 }
 
-// crews defines a communicator for the teams of each process, whose members are all threads that were in one, or for its POSIX threads
-// and those that made them.
+// crews defines a communicator for each process: of all its threads that were in a team of OpenMP, or of its POSIX threads and
+// the threads that made them.
 func (b *definer) crews(s *Source, paradigm trace.ParadigmID, name string, of func(p *process) *crew) {
 	var all []uint64
 	for _, p := range s.processes {
