@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Classes are the processes of a run, parted by what they call and then by what they compute in between. Times are ticks.
+// Classes are groups of processes: first by what they call, then by what they compute in between. Times are ticks.
 type Classes struct {
 	Options string       `json:"options"` // that made them
 	Groups  []ClassGroup `json:"groups"`
@@ -24,19 +24,19 @@ type ClassGroup struct {
 	Group         uint32         `json:"group"`
 	Processes     uint32         `json:"processes"`
 	Ranks         string         `json:"ranks"`
-	Calls         uint64         `json:"calls"`     // of each process, tests that completed nothing not counted
+	Calls         uint64         `json:"calls"`     // of each process, without tests that completed nothing
 	Threshold     uint64         `json:"threshold"` // height of the cut
 	Approximation *Approximation `json:"approximation"`
 	Classes       []ProcessClass `json:"classes"`
 	Merges        []ClassMerge   `json:"merges"`
 }
 
-// Approximation is what classes owe to rounding, null where they are exact.
+// Approximation is how far classes are from exact ones because of rounding; null in JSON where they are exact.
 type Approximation struct {
-	Rounded uint64 `json:"rounded"` // what --quantum moved a process at most
-	Leaders uint32 `json:"leaders"` // processes that stood for others
-	Led     uint32 `json:"led"`     // these
-	Radius  uint64 `json:"radius"`  // how far they were at most
+	Rounded uint64 `json:"rounded"` // the most that --quantum moved a process
+	Leaders uint32 `json:"leaders"` // processes that represent others
+	Led     uint32 `json:"led"`     // the processes that they represent
+	Radius  uint64 `json:"radius"`  // the most that such a process is away from its leader
 }
 
 // ProcessClass is a set of processes that compute alike.
@@ -52,7 +52,7 @@ type ProcessClass struct {
 	Spread         numbers.Ratio `json:"spread"` // (most - least) / mean
 }
 
-// ClassMerge is a step of a dendrogram: two clusters, by their first processes, became one of so many processes.
+// ClassMerge is a step of a dendrogram: two clusters, named by their first processes, became one of Size processes.
 type ClassMerge struct {
 	Height    uint64 `json:"height"`
 	First     uint32 `json:"first"`
@@ -105,7 +105,7 @@ func NewClasses(r *results.Run) (*Classes, error) {
 	return x, nil
 }
 
-// chapter has the classes of each group, and the last steps that made them; programs get the class of each process.
+// chapter shows the classes of each group and the last steps that made them. Programs get the class of each process.
 func (x *Classes) chapter(b *table.Book, c *table.Chapter) {
 	u := b.Unit
 	type line struct {
@@ -148,7 +148,7 @@ func (x *Classes) chapter(b *table.Book, c *table.Chapter) {
 	c.Table(data)
 }
 
-// mergeTable lists the last merges of groups: where a cut would make more or fewer classes.
+// mergeTable lists the last merges of groups: they show where another cut would make more or fewer classes.
 func (x *Classes) mergeTable(u numbers.Units) *table.Table {
 	t := &table.Table{Title: "Last merges", Columns: []table.Column{table.Ints("group", ""), table.Ints("calls", ""), table.Ints("cut at", ""), table.Words("last merges (classes left: height)", ""), table.Words("", "")}}
 	table.Fill(t, "group", x.Groups, func(g *ClassGroup) []table.Cell {

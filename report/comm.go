@@ -27,9 +27,8 @@ type Comm struct {
 	Operation []CollOperation `json:"collectives"`   // in the order of the definitions
 }
 
-// Pair is the messages from one process to another. Sent ones come from the
-// sender's rows, received ones from the receiver's; they differ where messages
-// were not matched.
+// Pair is the messages from one process to another. Sent ones come from the sender's rows, received ones from the receiver's. The
+// two differ where messages were not matched.
 type Pair struct {
 	From          uint32 `json:"from"`
 	To            uint32 `json:"to"`
@@ -56,7 +55,7 @@ type Communicator struct {
 	CollCalls uint64 `json:"collective_calls"` // of all members
 	Instances uint64 `json:"collectives"`      // operations, one for all members together
 	CollBytes uint64 `json:"collective_bytes"` // sent
-	process   uint32 // the one in hand, and its calls
+	process   uint32 // the process whose channels are being read, and its calls
 	calls     uint64
 }
 
@@ -69,8 +68,8 @@ type CollOperation struct {
 	Bytes  uint64 `json:"bytes"` // sent and received
 }
 
-// NewComm adds up the channels of all locations, from rows or graphs. Counts and
-// bytes are exact in both; the graph counts sends that were cancelled, too.
+// NewComm adds up the channels of all locations, from rows or graphs. Counts and bytes are exact in both. The graph also counts
+// sends that were cancelled.
 func NewComm(r *results.Run, s *results.Summary, want results.Source) (*Comm, []table.Lost, error) {
 	from, err := r.Source(want)
 	if err != nil {
@@ -104,14 +103,14 @@ func NewComm(r *results.Run, s *results.Summary, want results.Source) (*Comm, []
 type commTable struct {
 	r       *results.Run
 	pairs   []Pair
-	sorted  int // pairs that are in order and joined
+	sorted  int // so many pairs are sorted and joined
 	unknown Unknown
 	comms   map[uint32]*Communicator
 
 	from results.Source
 }
 
-// channels passes the channels of a location.
+// channels passes the channels of a location to f.
 func (t *commTable) channels(p trace.P, f func(*xtf.Channel)) error {
 	r := t.r
 	if t.from == results.SourceRows {
@@ -179,7 +178,7 @@ func (t *commTable) add(p trace.P) error {
 		t.use(uses[i].comm, process, &uses[i].x)
 	}
 	t.pairs = append(t.pairs, joinPairs(pairs)...)
-	if len(t.pairs) > 2*t.sorted+1<<16 { // the two sides of a pair come from different locations
+	if len(t.pairs) > 2*t.sorted+1<<16 { // a pair has two sides, from different locations
 		t.pairs = joinPairs(t.pairs)
 		t.sorted = len(t.pairs)
 	}
@@ -238,10 +237,10 @@ func joinPairs(list []Pair) []Pair {
 	return slices.Clip(list[:n])
 }
 
-// matrixSize is the largest number of processes whose matrix text has whole.
+// matrixSize is the largest number of processes for which text shows the whole matrix.
 const matrixSize = 16
 
-// chapter has who sends how much to whom, on which communicators, and collective operations.
+// chapter shows who sends how much to whom, on which communicators, and collective operations.
 func (x *Comm) chapter(d *Document, b *table.Book, c *table.Chapter) {
 	c.Title = fmt.Sprintf("messages: %s of %s between %s", numbers.Count(x.Messages), numbers.Bytes(x.Bytes), numbers.Plural(len(x.Pairs), "pair"))
 	noteGraph(c, x.Source, nil)
@@ -320,7 +319,7 @@ func short(n uint64) string {
 	return "huge"
 }
 
-// endTable has the processes that send and receive most and least.
+// endTable lists the processes that send and receive most and least.
 func (x *Comm) endTable(processes int) *table.Table {
 	ends := make([][3]uint64, processes) // bytes sent and received, receivers
 	for _, p := range x.Pairs {
@@ -396,7 +395,7 @@ func (d *Document) matrix() *table.Figure {
 	}
 	n := min(d.Processes, matrixCells)
 	sums := make([]uint64, n*n)
-	messages := c.Bytes == 0 // where no message has bytes, they are counted
+	messages := c.Bytes == 0 // where no message has bytes, messages are counted
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		if int64(p.From) >= int64(d.Processes) || int64(p.To) >= int64(d.Processes) {
@@ -440,10 +439,10 @@ func (d *Document) matrix() *table.Figure {
 	return f
 }
 
-// matrixSteps are steps of equal factors, 2^step each, from 2^least on; so many are used, the last one by the largest value.
+// matrixSteps are used steps of equal factors, 2^step each, from 2^least on. The largest value is in the last one.
 type matrixSteps struct{ least, step, used int }
 
-// newMatrixSteps chooses steps that hold all values, as small as the number of colours allows.
+// newMatrixSteps chooses steps that hold all values. They are as small as the number of colours allows.
 func newMatrixSteps(sums []uint64) matrixSteps {
 	low, high := 1<<10, 0
 	for i := range sums {
@@ -456,10 +455,10 @@ func newMatrixSteps(sums []uint64) matrixSteps {
 	return matrixSteps{low, step, (high-low)/step + 1}
 }
 
-// class is the colour of a step: the colours from the faintest to the strongest are dealt out to those that are used.
+// class is the index of the colour of a step. The steps share out the colours, from the faintest to the strongest.
 func (s matrixSteps) class(k int) int { return (k+1)*len(matrixClasses)/s.used - 1 }
 
-// rows are the colours of rows of n cells.
+// rows returns the colours of rows of n cells.
 func (s matrixSteps) rows(sums []uint64, n int) [][]int8 {
 	rows := make([][]int8, len(sums)/n)
 	for i := range rows {

@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// judged is an interval, and what of the whole run only some conditions are about.
+// judged is an interval with results about the whole run, which only some conditions need.
 type judged struct {
 	*results.Interval
 	*readOnDemand
@@ -37,8 +37,8 @@ func ParseCondition(text string) (*Condition, error) {
 	return conditions.Parse(text, slices.Concat(list, deviceMetrics(), fileMetrics(), counterMetrics(text)))
 }
 
-// Judge decides conditions. One whose metric is not defined, or not in the file,
-// holds: what was to be watched cannot be seen.
+// Judge decides conditions. A condition holds if its metric is not defined or not in the file: what was to be watched cannot be
+// seen.
 func Judge(r *results.Run, list []*Condition, rules results.Rules) ([]conditions.Verdict, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -76,7 +76,7 @@ func Judge(r *results.Run, list []*Condition, rules results.Rules) ([]conditions
 	return verdicts, nil
 }
 
-// readOnDemand has what only some conditions are about, of the whole run, each read when the first one asks; nil where the file has none.
+// readOnDemand reads results about the whole run when the first condition asks for them. They are nil where the file has none.
 type readOnDemand struct {
 	counted func() *counters.Counted
 	files   func() *fileio.Totals
@@ -100,7 +100,7 @@ func demanded[T any](x *readOnDemand, read func() (*T, []table.Lost, error)) fun
 	})
 }
 
-// counterNumbers are the numbers of a counter that conditions can name after a point.
+// counterNumbers are the numbers of a counter that a condition can name after a point.
 var counterNumbers = map[string]func(s *counters.Total) numbers.Ratio{
 	"sum": func(s *counters.Total) numbers.Ratio { return s.Sum }, "rate": func(s *counters.Total) numbers.Ratio { return s.Rate },
 	"per_cycle": func(s *counters.Total) numbers.Ratio { return s.PerCycle }, "mean": func(s *counters.Total) numbers.Ratio { return s.Mean },
@@ -108,7 +108,8 @@ var counterNumbers = map[string]func(s *counters.Total) numbers.Ratio{
 	"joules": func(s *counters.Total) numbers.Ratio { return s.Joules }, "watts": func(s *counters.Total) numbers.Ratio { return s.Watts }, "edp": func(s *counters.Total) numbers.Ratio { return s.EDP },
 }
 
-// counterMetrics are instructions per cycle, and the counter that a condition names; its sum, or the mean of a level, without a number.
+// counterMetrics are instructions per cycle, and the counter that a condition names: one of its numbers, or without one its sum
+// or, of a level, its mean.
 func counterMetrics(text string) []metric {
 	named := func(name string, is func(string) bool, number func(*counters.Total) numbers.Ratio) metric {
 		return conditions.NewMetric(name, conditions.Real, func(i *judged) numbers.Fraction {
@@ -147,7 +148,7 @@ func counterMetrics(text string) []metric {
 	return append(list, named(text, func(is string) bool { return is == name }, number))
 }
 
-// fileMetrics are what conditions can say of the operations on files of the whole program.
+// fileMetrics are the metrics of the operations on files of the whole program.
 func fileMetrics() (list []metric) {
 	named := func(name string, kind conditions.Kind, of func(read, write *fileio.Sum) (a, b uint64)) {
 		list = append(list, conditions.NewMetric(name, kind, func(i *judged) numbers.Fraction {
@@ -175,7 +176,7 @@ func fileMetrics() (list []metric) {
 	return list
 }
 
-// deviceMetrics are what conditions can say of the devices of the whole program.
+// deviceMetrics are the metrics of the devices of the whole program.
 func deviceMetrics() (list []metric) {
 	for k, name := range results.DeviceMetrics {
 		list = append(list, conditions.NewMetric(name, conditions.Share, func(i *judged) numbers.Fraction {

@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
-// countersChapter has what the metrics of the trace add up to.
+// countersChapter shows the sums of the metrics of the trace.
 func countersChapter(x *counters.Counted, b *table.Book, c *table.Chapter) {
 	if len(x.Counters) == 0 {
 		c.Say("no readings of counters: they were not recorded (coppice record --counters)")
@@ -38,7 +38,7 @@ func countersChapter(x *counters.Counted, b *table.Book, c *table.Chapter) {
 	}
 }
 
-// energyTable has the counters of energy and power, without parts of the run.
+// energyTable lists the counters of energy and power of the whole run.
 func energyTable(list []counters.Counter) *table.Table {
 	return table.Fill(&table.Table{Title: "Energy and power", Kind: "energy", Most: deviceRows, Whole: "coppice report RUN.xtf counters", Columns: []table.Column{
 		table.Words("energy", "name"), table.Reals("J", "joules"), table.Reals("W", "watts"), table.Reals("J s", "edp"),
@@ -62,7 +62,7 @@ func counterCells(u numbers.Units, s *counters.Total) []table.Cell {
 	return cells
 }
 
-// amount is a number of any size: whole ones with all digits, others with four that count.
+// amount prints a number of any size: whole numbers with all digits, others with four significant ones.
 func amount(r numbers.Ratio) table.Cell {
 	if !r.Defined {
 		return table.None()

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
-// deviceTables have what each device did, and what the hosts of all did.
+// deviceTables show what each device did, and what the hosts of all devices did.
 func (d *Document) deviceTables(b *table.Book, c *table.Chapter) {
 	x, u, s := d.Summary.Devices, b.Unit, d.Summary
 	if x == nil || len(x.List) == 0 {
@@ -70,7 +70,7 @@ func (d *Document) deviceTables(b *table.Book, c *table.Chapter) {
 // deviceRows is how many devices the summary names.
 const deviceRows = 16
 
-// deviceEfficiencies are rows of the efficiencies of devices: those of TALP.
+// deviceEfficiencies adds rows of the efficiencies of devices, as TALP defines them.
 func (d *Document) deviceEfficiencies(row func(level int, name string, value table.Cell, formula, figures, meaning string)) {
 	x := d.Summary.Devices
 	if x == nil {
@@ -82,7 +82,7 @@ func (d *Document) deviceEfficiencies(row func(level int, name string, value tab
 	row(1, "orchestration", table.Barred(x.Orchestration, 3), "largest time in kernels and transfers over the runtime", "", "low: even the busiest device idles, because its host launches late, or nothing")
 }
 
-// whiles says how a time of hosts is spread over their states: the largest ones.
+// whiles says in which states hosts were during a time, largest first.
 func whiles(list []results.HostTime) string {
 	total, words := uint64(0), []string{}
 	for _, x := range list {

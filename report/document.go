@@ -36,7 +36,7 @@ const (
 	SectionUntold      Section = "untold"
 )
 
-// section says how a section is read, and which chapter it becomes.
+// section says how a section is read, and to which chapter it leads.
 type section struct {
 	name    Section
 	heading string // on a page
@@ -44,7 +44,7 @@ type section struct {
 	fill    func(d *Document, b *table.Book, c *table.Chapter)
 }
 
-// sections are those there are, in the order in which a document has them.
+// sections lists all sections, in the order in which a document has them.
 var sections = []section{
 	{SectionSummary, "Summary", (*Document).readSummary, (*Document).summary},
 	{SectionIntervals, "Intervals", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
@@ -92,7 +92,7 @@ var sections = []section{
 	{SectionUntold, "What this trace cannot tell", (*Document).readUntold, func(d *Document, _ *table.Book, c *table.Chapter) { d.Untold.Chapter(c, 0, "") }},
 }
 
-// keep puts a result into its place, and returns what it leaves out.
+// keep returns a function that stores the result of a section and passes on its losses.
 func keep[T any](to *T) func(result T, lost []table.Lost, err error) ([]table.Lost, error) {
 	return func(result T, lost []table.Lost, err error) ([]table.Lost, error) {
 		*to = result
@@ -100,7 +100,7 @@ func keep[T any](to *T) func(result T, lost []table.Lost, err error) ([]table.Lo
 	}
 }
 
-// Sections lists the sections there are.
+// Sections lists the names of all sections.
 func Sections() []Section {
 	list := make([]Section, len(sections))
 	for i := range sections {
@@ -146,8 +146,8 @@ type Document struct {
 
 	text   []Section
 	run    *results.Run
-	hot    *results.Hot // what the text of the summary says about regions
-	screen *firstScreen // and about intervals
+	hot    *results.Hot // regions that the text of the summary names
+	screen *firstScreen // intervals that it names
 }
 
 // New makes a report. The summary is always part of it.
@@ -201,7 +201,7 @@ func (d *Document) readUntold(r *results.Run, _ *Options) (_ []table.Lost, err e
 	return nil, err
 }
 
-// Section is the one section that was asked for, "" for several.
+// Section is the only section that was asked for, "" for several.
 func (d *Document) Section() Section {
 	if len(d.text) != 1 {
 		return ""
@@ -209,7 +209,7 @@ func (d *Document) Section() Section {
 	return d.text[0]
 }
 
-// PageSections are those of a page about the whole run: all that the file has results for.
+// PageSections are the sections of a page about the whole run: all for which the file has results.
 func PageSections(r *results.Run) ([]Section, error) {
 	list := []Section{SectionSummary, SectionIntervals, SectionPOP, SectionProfile, SectionComm, SectionDiagnostics, SectionUntold}
 	if r.Rows {
@@ -232,7 +232,7 @@ func PageSections(r *results.Run) ([]Section, error) {
 	return list, err
 }
 
-// Book has a chapter for each section that was asked for; a page has the pictures of the run with its summary.
+// Book has a chapter for each section that was asked for. A page adds pictures of the run to its summary.
 func (d *Document) Book(page bool, rows int) (*table.Book, error) {
 	s := d.Summary
 	b := &table.Book{Unit: numbers.Units{Resolution: s.Resolution}, Page: page, Rows: rows, Mixed: d.Section() == "", Name: d.Name, Subtitle: "Performance report of coppice"}
@@ -273,7 +273,7 @@ func (d *Document) Book(page bool, rows int) (*table.Book, error) {
 	return b, nil
 }
 
-// pictures adds those of the whole run.
+// pictures adds the pictures of the whole run.
 func (d *Document) pictures(b *table.Book) error {
 	f, err := d.ranks(b.Unit)
 	if err != nil {
@@ -297,8 +297,7 @@ func (d *Document) WriteJSON(w io.Writer) error {
 	return table.WriteJSON(w, d)
 }
 
-// origin is how the file came to be, and the commands that make it and this
-// page again.
+// origin says how the file came to be, and which commands make the file and this page again.
 func (d *Document) origin() (lines [][2]string, commands []string) {
 	p := results.ParseProvenance(d.Summary.Provenance)
 	lines = append(p.Lines(), [2]string{"file", fmt.Sprintf("%s, %s", d.Summary.File.ID, numbers.Bytes(uint64(max(d.Summary.File.Bytes, 0))))})
@@ -310,7 +309,7 @@ func (d *Document) origin() (lines [][2]string, commands []string) {
 	return lines, commands
 }
 
-// ruleFlags are the flags of rules that are not the usual ones.
+// ruleFlags are the flags of the rules that are not the default.
 func (d *Document) ruleFlags() string {
 	text := ""
 	if d.Intervals == nil {
@@ -331,7 +330,7 @@ func (d *Document) ruleFlags() string {
 	return text
 }
 
-// problems has what was found wrong with the input, and where first.
+// problems lists what is wrong with the input, and where it was found first.
 func (d *Document) problems(b *table.Book, c *table.Chapter) {
 	c.Title = "diagnostics"
 	u := b.Unit
@@ -344,7 +343,7 @@ func (d *Document) problems(b *table.Book, c *table.Chapter) {
 	}
 }
 
-// problemTable has the totals of what is as bad as least, or worse.
+// problemTable lists the totals of diagnostics of severity least and above.
 func (d *Document) problemTable(u numbers.Units, least trace.Severity) *table.Table {
 	t := &table.Table{Title: "What was found in the input", Kind: "total", Columns: []table.Column{
 		table.Words("severity", "severity"), table.Words("code", "code"), table.Words("found", ""), table.Ints("", "count").Hidden(), table.Ints("", "locations").Hidden(), table.Ints("", "worst").Hidden(),
@@ -358,7 +357,7 @@ func (d *Document) problemTable(u numbers.Units, least trace.Severity) *table.Ta
 	return t
 }
 
-// problems reports whether anything is wrong with the input, which records that nobody reads are not.
+// problems reports whether anything is wrong with the input. Records that no analysis reads are not wrong.
 func problems(codes []results.CodeTotal) bool {
 	return slices.ContainsFunc(codes, func(c results.CodeTotal) bool {
 		_, unread := c.Code.Unread()

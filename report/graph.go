@@ -22,7 +22,7 @@ type Graph struct {
 	Events         uint64         `json:"events"`
 	Instances      uint64         `json:"instances"` // calls, records and roots in the unfolded trees
 	Nodes          uint64         `json:"nodes"`     // stored
-	Used           uint64         `json:"used"`      // of these, in the locations that could be read
+	Used           uint64         `json:"used"`      // of the stored nodes, in the locations that could be read
 	Tuples         uint64         `json:"tuples"`
 	ClassRows      uint64         `json:"class_rows"` // of a lossy graph: different timings of nodes, shared by all their instances
 	Columns        uint64         `json:"columns"`
@@ -129,14 +129,13 @@ func newGraph(s ccg.Stats, o graph.Options) *Graph {
 	return g
 }
 
-// Figures from which a graph is called irregular: nodes that stand for few
-// instances, and many that occur once. A graph that stands for many is regular.
+// A graph is irregular if a node has few instances and many nodes occur once, regular if a node has many instances.
 const (
 	manyInstances = 100
 	manySingle    = 0.5
 )
 
-// finding says what the figures mean for the user.
+// finding says what the figures mean, in a sentence.
 func (g *Graph) finding() string {
 	times := numbers.NewRatio(g.ColumnBytes, g.Bytes)
 	switch {
@@ -154,7 +153,7 @@ func (g *Graph) finding() string {
 	return fmt.Sprintf("in between: every node stands for %s calls and records, %s of the nodes occur once", g.NodeRatio.Text(1), g.SingleShare.Percent())
 }
 
-// chapter has how well the graph compresses, and which locations are equal.
+// chapter shows how well the graph compresses, and which locations are equal.
 func (g *Graph) chapter(b *table.Book, c *table.Chapter) {
 	c.Title = fmt.Sprintf("call graph of %s: %s instances in %s nodes", numbers.Plural(int(g.Locations), "location"), numbers.Count(g.Instances), numbers.Count(g.Nodes))
 	t := &table.Table{Title: "What the call graph takes", Kind: "figure", Columns: []table.Column{table.Words("figure", "name"), table.Reals("value", "value"), table.Words("", "")}}

@@ -75,8 +75,8 @@ func NewIntervals(r *results.Run, o results.IntervalOptions) (*Intervals, []tabl
 	return x, lost, err
 }
 
-// exclusive takes from each node what its children have. The whole program has
-// none where slices of time overlap with other intervals.
+// exclusive subtracts from each node what its children have. The whole program gets none where slices of time overlap with other
+// intervals.
 func exclusive(s *results.Survey) []*results.Exclusive {
 	list := make([]*results.Exclusive, len(s.Nodes))
 	derived, marked := false, false
@@ -103,7 +103,7 @@ func exclusive(s *results.Survey) []*results.Exclusive {
 	return list
 }
 
-// orderedLists collect values of every process.
+// orderedLists collect values by process.
 type orderedLists struct {
 	items []xtf.Item
 	lists map[uint64][][2]uint64
@@ -140,8 +140,8 @@ func (l *orderedLists) of(n int) []results.Ordered {
 	return list
 }
 
-// chapter has what is known of each interval: text in the layout of the DVM school's interval analyzer, a page their tree and those that
-// lost most.
+// chapter shows what is known of each interval: in text in the layout of the DVM school's interval analyzer, on a page as a tree
+// and the intervals that lost most.
 func (x *Intervals) chapter(d *Document, b *table.Book, c *table.Chapter) {
 	if x.Span != nil {
 		c.Say("%s", x.Span.Text(b.Unit))
@@ -174,7 +174,8 @@ func (x *Intervals) chapter(d *Document, b *table.Book, c *table.Chapter) {
 	}
 }
 
-// upperLevels are the intervals of the upper levels, as many as fit, but those down to level keep in any case; most at most.
+// upperLevels returns intervals of the upper levels, as many whole levels as fit, at least those down to level keep, and never
+// more than most.
 func upperLevels(nodes []*results.Interval, fit int, keep uint32, most int) []*results.Interval {
 	levels := map[uint32]int{}
 	for _, n := range nodes {
@@ -212,7 +213,7 @@ func mostLost(list []*results.Interval) map[int]bool {
 	return chosen
 }
 
-// intervalTable has a line for each interval of the tree; those with details are links.
+// intervalTable has a line for each interval of the tree, with links to those in details.
 func (d *Document) intervalTable(b *table.Book, list []*results.Interval, details map[int]bool) *table.Table {
 	u := b.Unit
 	t := &table.Table{Title: "Tree of intervals", Folds: true, Columns: []table.Column{
@@ -234,7 +235,7 @@ func (d *Document) intervalTable(b *table.Book, list []*results.Interval, detail
 	return t
 }
 
-// split draws productive and lost time as parts of the total.
+// split draws productive and lost time as shares of the total.
 func split(t *results.Ticks) template.HTML {
 	if t.Total == 0 {
 		return ""
@@ -281,13 +282,13 @@ func (x *Intervals) entries(b *table.Book, title string, of numbers.Sum) *entryT
 	return &entryTable{table.Table{Title: l.of(title), Entries: true, Dashed: true, Columns: []table.Column{table.Words("characteristic", ""), table.Ints("value", ""), table.Reals("of total", "").Wide()}}, b, l, of}
 }
 
-// line adds a text; --- before a label says that it is a part of the one above.
+// line adds a text. A label that begins with --- is a part of the line above.
 func (t *entryTable) line(label, value string, share table.Cell) {
 	text, part := strings.CutPrefix(t.l.of(label), "---")
 	t.Add(table.Tree(text, map[bool]int{true: 1}[part]), table.Word(value), share)
 }
 
-// time adds a time with its share; a page has none that are 0.
+// time adds a time with its share. A page leaves times of 0 out.
 func (t *entryTable) time(label string, f numbers.Fraction) {
 	if t.b.Page && (!f.Known() || f.Sign() == 0) {
 		return
@@ -295,7 +296,7 @@ func (t *entryTable) time(label string, f numbers.Fraction) {
 	t.line(label, t.b.Unit.Plain(f), table.Named(numbers.Part(f, t.of).Known(), ""))
 }
 
-// block has the main characteristics of an interval, in an order that is fixed, and what else was asked for; a page has all.
+// block shows the main characteristics of an interval, in a fixed order, and what else was asked for. A page shows all.
 func (x *Intervals) block(b *table.Book, n *results.Interval) *table.Chapter {
 	u, t := b.Unit, &n.Ticks
 	c := &table.Chapter{Id: fmt.Sprintf("i%d", n.Index)}
@@ -385,7 +386,7 @@ type timeLine struct {
 	v     numbers.Sum
 }
 
-// details are where time went, what may have been lost, and what single processes have.
+// details shows where the time went, what may have been lost, and the times of single processes.
 func (x *Intervals) details(b *table.Book, c *table.Chapter, n *results.Interval) {
 	t := &n.Ticks
 	block := func(title string, list ...timeLine) {
@@ -463,7 +464,7 @@ func (x *Intervals) executions(b *table.Book, c *table.Chapter, n *results.Inter
 	c.Table(t)
 }
 
-// data has a row for every interval and process, processes in the outer order.
+// data has a row for every interval and process. All intervals of a process follow each other.
 func (x *Intervals) data(r *results.Run) *table.Table {
 	t := &table.Table{}
 	for _, c := range []table.Column{
@@ -491,8 +492,8 @@ func (x *Intervals) data(r *results.Run) *table.Table {
 	return t
 }
 
-// data is what a process has of the interval. A process's lost time takes the
-// mean rule: all of its MPI time but a P-th, its idle time, and what else is not productive.
+// data returns the cells of a process in an interval. Its lost time follows the rule of the mean: all MPI time except a P-th of
+// it, idle time, and what else is not productive.
 func data(n *results.Interval, p *results.ProcessItems, rules results.Rules) []table.Cell {
 	id := uint32(n.Index)
 	row := []table.Cell{
@@ -520,7 +521,7 @@ func data(n *results.Interval, p *results.ProcessItems, rules results.Rules) []t
 // firstScreen are the intervals of the summary.
 type firstScreen struct {
 	nodes []*results.Interval
-	next  int // the interval that lost most, 0: none but the whole program
+	next  int // index of the interval that lost most; 0: there is only the whole program
 }
 
 // runFirstScreen reads the tree for the summary; nil for a run without intervals.
@@ -542,7 +543,7 @@ func runFirstScreen(r *results.Run, rules results.Rules) (*firstScreen, error) {
 	return x, nil
 }
 
-// titled is a word of the table of states as the layout of intervals has it.
+// titled begins a word of the table of states with a capital, as the layout of intervals does.
 func titled(word string) string {
 	parts := strings.Fields(word)
 	for k, p := range parts {

@@ -11,8 +11,9 @@ import (
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
-// The thresholds are those of Drishti (Bez and others, PDSW 2022), of at least 1000 operations: more than a tenth that ask for less than
-// 1 MiB, or are not aligned, more than a fifth that are neither sequential nor consecutive. Those of bytes are ours.
+// The thresholds are those of Drishti (Bez and others, PDSW 2022), for at least 1000 operations: more than a tenth that ask for
+// less than 1 MiB, or are not aligned; more than a fifth that are neither sequential nor consecutive. The thresholds of bytes are
+// coppice's own.
 const (
 	fileAmong   = 1000
 	smallOneOf  = 10
@@ -20,7 +21,7 @@ const (
 	serialShare = 0.9 // of the bytes by one process
 )
 
-// chapter has the tables, and what they show.
+// fileChapter shows the operations on files, and advice about them.
 func fileChapter(x *fileio.Totals, b *table.Book, c *table.Chapter, runtime uint64) {
 	least := runtime / 100
 	c.Title = fmt.Sprintf("file I/O: %s", numbers.Plural(len(x.Files), "file"))
@@ -43,7 +44,8 @@ func fileChapter(x *fileio.Totals, b *table.Book, c *table.Chapter, runtime uint
 	}
 }
 
-// advice is what stands out in the use of a file, of operations that take least ticks and more. C streams gather small ones in a buffer.
+// fileAdvice says what to change in the use of a file. It ignores operations that take fewer than least ticks, and small ones of
+// C streams, which gather them in a buffer.
 func fileAdvice(u *fileio.Use, least uint64) (list []string) {
 	name := numbers.Clean(u.File, 48)
 	if u.Ticks() < least {
@@ -77,7 +79,7 @@ func fileAdvice(u *fileio.Use, least uint64) (list []string) {
 	return list
 }
 
-// table is one of uses; what names a use is its first column.
+// useTable lists uses. what is the first column: the name of a use.
 func useTable(u numbers.Units, title, kind, key string, list []fileio.Use, what func(*fileio.Use) table.Cell) *table.Table {
 	t := &table.Table{Title: title, Kind: kind}
 	if key != "" {
@@ -101,7 +103,7 @@ func useTable(u numbers.Units, title, kind, key string, list []fileio.Use, what 
 	return t
 }
 
-// rate is bytes for each unit of the time that operations took.
+// rate is bytes per time that operations took.
 func rate(u numbers.Units, s *fileio.Sum) table.Cell {
 	if s.Time == 0 {
 		return table.None()
@@ -117,7 +119,7 @@ func sizeTable(x *fileio.Totals) *table.Table {
 	return t
 }
 
-// offsetTable has where in files operations lie, of all interfaces and files with known offsets.
+// offsetTable shows where in files operations are, over all interfaces and files with known offsets.
 func offsetTable(x *fileio.Totals) *table.Table {
 	type line struct {
 		u    *fileio.Use

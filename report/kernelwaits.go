@@ -11,19 +11,20 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// KernelWait is what hosts wait in a call for the end of a kernel, or of a transfer. Ticks of all together; Queued and Late are parts of it.
+// KernelWait is the time that hosts wait in a call for the end of a kernel or of a transfer: ticks, all hosts together. Queued
+// and Late are parts of it.
 type KernelWait struct {
 	Kernel string      `json:"kernel"`
 	Call   string      `json:"call"`
 	Count  uint64      `json:"count"`
 	Ticks  numbers.Sum `json:"ticks"`
-	Queued numbers.Sum `json:"queued"`        // the kernel was behind another one of its stream when it was launched
+	Queued numbers.Sum `json:"queued"`        // when it was launched, the kernel had to wait for others of its stream
 	Late   numbers.Sum `json:"launched_late"` // another thread launched it after the wait began
-	Worst  uint64      `json:"worst"`         // of one wait
+	Worst  uint64      `json:"worst"`         // of the longest wait
 	Rank   uint32      `json:"worst_rank"`
 }
 
-// kernelWaits adds up the waits of the chosen processes for devices, in a span of time if there is one, by falling time.
+// kernelWaits adds up the waits of the chosen processes for devices, in a span of time if there is one, longest first.
 func kernelWaits(c *results.Causes) (out []KernelWait, lost []table.Lost, err error) {
 	sums := map[[2]uint32]*KernelWait{}
 	if !c.R.HasStreams() {

@@ -1,7 +1,7 @@
 package report
 
-// russian are the labels of the interval report in Russian, the words of the
-// analyzers of the DVM school where they have one.
+// russian are the labels of the interval report in Russian. They are the words of the DVM school's analyzers, where these have
+// one.
 var russian = map[string]string{
 	"Main Characteristics":       "Основные характеристики",
 	"Parallelization Efficiency": "Коэффициент эффективности",

@@ -19,7 +19,7 @@ type POPs struct {
 	Replayed   bool          `json:"replayed"` // serialisation and transfer come from a replay on an ideal network
 	Hosts      int           `json:"hosts"`    // that the trace tells
 	Nodes      []NodePOP     `json:"nodes"`
-	Overhead   numbers.Sum   `json:"overhead_as_cpu,omitzero"` // as of Intervals
+	Overhead   numbers.Sum   `json:"overhead_as_cpu,omitzero"` // as in Intervals
 }
 
 // NodePOP is the efficiencies of an interval. Balance within the nodes of the
@@ -68,13 +68,13 @@ func NewPOPs(r *results.Run, ranks results.Ranks, span *results.Span, rules resu
 	return x, s.Lost, err
 }
 
-// hostSum is the useful time of the processes of a host.
+// hostSum is the useful time of the processes of one host.
 type hostSum struct {
 	useful    uint64
 	processes uint64
 }
 
-// setHosts splits the load balance by hosts, where there are several.
+// setHosts splits the load balance into that within hosts and that between them, where there are several.
 func (p *NodePOP) setHosts(m *results.Measured, n uint32, hosts int, useful map[uint64]*hostSum) {
 	if hosts < 2 {
 		return
@@ -96,7 +96,7 @@ func (p *NodePOP) setHosts(m *results.Measured, n uint32, hosts int, useful map[
 	p.Between = numbers.Nearest(numbers.Divide(p.Useful, numbers.Integer(m.Participants)).Over(best))
 }
 
-// efficiencyTable has the efficiencies of the whole program, each with its formula: in words, on a page in numbers too.
+// efficiencyTable lists the efficiencies of the whole program, each with its formula in words. A page has it in numbers too.
 func (d *Document) efficiencyTable(b *table.Book) *table.Table {
 	s, p, u := d.Summary, &d.Summary.POP, b.Unit
 	t := &table.Table{Title: "Efficiencies; those of POP are products of those below them; from 0.8 on an efficiency is good", Kind: "efficiency", Columns: []table.Column{
@@ -104,7 +104,7 @@ func (d *Document) efficiencyTable(b *table.Book) *table.Table {
 	}}
 	row := func(level int, name string, value table.Cell, formula, figures, meaning string) {
 		label, word := table.Tree(name, level), table.GradeWord(value.Grade)
-		if !value.Grade.Defined && value.Value != "" { // known, and neither good nor poor
+		if !value.Grade.Defined && value.Value != "" { // known, but not to be graded
 			word = ""
 		}
 		t.Add(label, value, table.Word(word), table.Word(formula), table.Word(figures), table.Word(meaning))
@@ -149,7 +149,7 @@ func (d *Document) efficiencyTable(b *table.Book) *table.Table {
 	return t
 }
 
-// popTables are what people see of the efficiencies of intervals: their first column, and what is below them.
+// popTables are the tables of efficiencies of intervals that people see: title, first column, and a note below.
 var popTables = [...]struct{ title, head, note string }{
 	{"Multiplicative efficiencies", "interval", "process = balance x communication, communication = serialisation x transfer, parallel = process x openmp"},
 	{"Additive efficiencies", "additive", "each is 1 - loss / runtime; process = balance + serialisation + transfer - 2"},
@@ -159,7 +159,7 @@ var popTables = [...]struct{ title, head, note string }{
 	{"Efficiencies of file input and output", "file input and output", "CPU time over CPU and I/O time; mean I/O time over the largest of a process"},
 }
 
-// popRatios are the efficiencies of an interval: their name in CSV, the table that people see them in, and their name there.
+// popRatios are the efficiencies of an interval: name in CSV, table for people, and name there.
 var popRatios = []struct {
 	key   string
 	table int
@@ -196,7 +196,7 @@ func (n *NodePOP) threads() results.ThreadPOP {
 	return *n.Threads
 }
 
-// chapter has a table for each kind of efficiencies, and all of them in one for programs.
+// chapter has a table for each kind of efficiency. Programs get all of them in one.
 func (x *POPs) chapter(b *table.Book, c *table.Chapter) {
 	c.Title = "POP efficiencies of " + results.RanksText(x.Ranks)
 	if x.Span != nil {
@@ -241,7 +241,7 @@ func (x *POPs) chapter(b *table.Book, c *table.Chapter) {
 			for _, r := range popRatios {
 				if r.table == k {
 					cell := table.Graded(r.of(n))
-					if k == 4 { // low is not a loss while devices compute
+					if k == 4 { // a low value is not a loss while devices compute
 						cell.Grade = numbers.Ratio{}
 					}
 					row, defined = append(row, cell), defined || r.of(n).Defined

@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
-// profileChapter has the regions by falling exclusive time.
+// profileChapter lists the regions by falling exclusive time.
 func profileChapter(p *results.Profile, d *Document, b *table.Book, c *table.Chapter) {
 	u := b.Unit
 	of := numbers.Plural(p.Processes, "process")
@@ -56,7 +56,7 @@ func profileChapter(p *results.Profile, d *Document, b *table.Book, c *table.Cha
 	c.Table(t)
 }
 
-// nested is the label of a line, indented below the sum that it is a part of, which programs do not get.
+// nested is the label of a line, indented below the sum that it belongs to. Programs get no indentation.
 func (d *Document) nested(x *results.RegionTime) table.Cell {
 	c := table.Named(d.label(x, 48), x.Name)
 	c.Sum = len(x.Sites) > 0
@@ -78,7 +78,7 @@ type Paths struct {
 
 // Path is one chain of regions. Times are ticks.
 type Path struct {
-	Parent    int           `json:"parent"` // number of the path without its last region, -1 of the first
+	Parent    int           `json:"parent"` // index of the path without its last region; -1: none
 	Depth     int           `json:"depth"`
 	Region    uint32        `json:"region"`
 	Name      string        `json:"name"`
@@ -163,7 +163,7 @@ func (p *Paths) largest(n int) []int {
 	return list
 }
 
-// chapter has the paths with most inclusive time, at most so many, as a tree.
+// chapter shows the paths with most inclusive time as a tree.
 func (p *Paths) chapter(d *Document, b *table.Book, c *table.Chapter) {
 	u := b.Unit
 	c.Title = fmt.Sprintf("call paths, %s %s in %s", u.Ticks(p.Time), u.Name(), numbers.Plural(max(len(p.Paths)-1, 0), "path"))
@@ -189,7 +189,7 @@ func (p *Paths) chapter(d *Document, b *table.Book, c *table.Chapter) {
 	}
 	shown := p.largest(b.Rows + 1)
 	if len(shown) > 0 {
-		if x := &p.Paths[0]; x.Exclusive > 0 { // not a call: what is inside lies below
+		if x := &p.Paths[0]; x.Exclusive > 0 { // not a call: time inside it is listed below
 			t.Add(table.Word(x.Name), table.None(), table.None(), table.None(), table.None(), table.Time(u, x.Exclusive), table.Off(u, x.InclusiveOff), table.Off(u, x.ExclusiveOff))
 		}
 		table.Fill(t, "path", shown[1:], row)
@@ -208,8 +208,7 @@ func (p *Paths) names(i int) []string {
 	return list
 }
 
-// Histogram is the distribution of the durations of a region's calls, or of the
-// stretches between two events inside of them.
+// Histogram is the distribution of the durations of a region's calls, or of the stretches between two events inside these calls.
 type Histogram struct {
 	Source results.Source `json:"source"` // the graph
 	Ranks  string         `json:"ranks"`
@@ -217,14 +216,14 @@ type Histogram struct {
 	Name   string         `json:"name"`
 	Of     string         `json:"of"` // calls, or gaps
 	Count  uint64         `json:"count"`
-	Min    uint64         `json:"min"` // ticks, as all that follow
+	Min    uint64         `json:"min"` // ticks, like the numbers below
 	Max    uint64         `json:"max"`
 	Sum    uint64         `json:"sum"`
 	Mean   numbers.Ratio  `json:"mean"`
 	Median Between        `json:"median"`
 	P90    Between        `json:"p90"`
 	P99    Between        `json:"p99"`
-	Bins   []HistogramBin `json:"bins"` // those with any, ascending
+	Bins   []HistogramBin `json:"bins"` // bins with durations, ascending
 	Bound  *results.Bound `json:"bound"`
 	Off    *uint64        `json:"deviation,omitempty"` // how far each duration may be off
 	SumOff *uint64        `json:"sum_deviation,omitempty"`
@@ -243,8 +242,8 @@ type HistogramBin struct {
 	Count uint64 `json:"count"`
 }
 
-// NewHistogram counts durations of a region over the chosen processes; gaps: of the
-// stretches that are exclusive time of the region, instead of whole calls.
+// NewHistogram counts durations of a region over the chosen processes. With gaps it counts the stretches of exclusive time of the
+// region, not whole calls.
 func NewHistogram(r *results.Run, ranks results.Ranks, region uint32, gaps bool) (*Histogram, []table.Lost, error) {
 	h := &Histogram{Source: results.SourceGraph, Ranks: ranks.String(), Region: region, Name: r.RegionName(region), Of: "calls", Bins: []HistogramBin{}}
 	if gaps {
@@ -286,8 +285,7 @@ func (h *Histogram) fill(d *ccg.Durations) {
 	h.Median, h.P90, h.P99 = h.quantile(50), h.quantile(90), h.quantile(99)
 }
 
-// quantile returns where the least duration lies that is not exceeded by percent
-// per cent of them.
+// quantile returns bounds of the least duration that percent per cent of all durations do not exceed.
 func (h *Histogram) quantile(percent uint64) Between {
 	// the number of durations up to it, rounded up; the product of both parts fits
 	want := h.Count/100*percent + (h.Count%100*percent+99)/100
@@ -300,7 +298,7 @@ func (h *Histogram) quantile(percent uint64) Between {
 	return Between{h.Min, h.Max}
 }
 
-// chapter has how many calls or stretches take how long.
+// chapter shows how many calls or stretches take how long.
 func (h *Histogram) chapter(b *table.Book, c *table.Chapter) {
 	u := b.Unit
 	what := "calls"
@@ -334,7 +332,7 @@ func (h *Histogram) chapter(b *table.Book, c *table.Chapter) {
 // barCells is the length of the longest bar of a histogram.
 const barCells = 40
 
-// noteGraph says that numbers come from the graph, and how exact they are.
+// noteGraph notes that numbers come from the graph, and how exact they are.
 func noteGraph(c *table.Chapter, s results.Source, b *results.Bound) {
 	switch {
 	case s != results.SourceGraph:

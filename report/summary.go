@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// found adds the findings with their advice, and the section that shows more of each.
+// found adds the findings with their advice, and names the sections with more about each.
 func (d *Document) found(c *table.Chapter) {
 	var list [][3]string // text, advice and section
 	losses, gains := false, 0
@@ -62,7 +62,7 @@ func (d *Document) found(c *table.Chapter) {
 	}
 }
 
-// summary is the chapter about the whole program.
+// summary fills the chapter about the whole program.
 func (d *Document) summary(b *table.Book, c *table.Chapter) {
 	if b.Page {
 		c.Blocks = append(c.Blocks, table.Block{Cards: d.cards(b.Unit)})
@@ -106,7 +106,7 @@ func (d *Document) summary(b *table.Book, c *table.Chapter) {
 	c.Say("next: coppice report %s %s", d.run.Path, d.next())
 }
 
-// cards are the numbers of a page's headline.
+// cards are the numbers of the headline of a page.
 func (d *Document) cards(u numbers.Units) []table.Card {
 	s := d.Summary
 	t := &s.Ticks
@@ -124,7 +124,7 @@ func (d *Document) cards(u numbers.Units) []table.Card {
 		table.Card{Name: "Lost time", Value: u.Short(t.Lost) + " " + u.Name(), Note: numbers.Part(t.Lost, t.Measured).Percent() + " of " + u.Short(numbers.Whole(t.Measured)) + " " + u.Name() + " of all processes" + without(t), Grade: ""})
 }
 
-// without says what the time that is productive or lost leaves out.
+// without says what productive and lost time leave out.
 func without(t *results.Ticks) string {
 	if t.Setup == 0 {
 		return ""
@@ -163,8 +163,7 @@ func (d *Document) verdict(u numbers.Units) string {
 	return fmt.Sprintf("efficiency %s, where less than %.1f calls for a look: %s, %s %s were lost, mostly %s", s.Efficiency.Text(2), table.Threshold, of, u.Short(t.Lost), u.Name(), mostly)
 }
 
-// next is the section to read next: waits of the interval that lost most, where
-// there are intervals.
+// next is the section to read next: waits of the interval that lost most, where there are intervals.
 func (d *Document) next() string {
 	if d.screen != nil && d.screen.next > 0 {
 		return fmt.Sprintf("waits --time interval:#%d", d.screen.next)
@@ -175,7 +174,7 @@ func (d *Document) next() string {
 	return "profile comm ccg diagnostics"
 }
 
-// programTable has the characteristics of section 4 of the interval model.
+// programTable lists the characteristics of section 4 of the interval model.
 func (d *Document) programTable(b *table.Book) *table.Table {
 	s, t, u := d.Summary, &d.Summary.Ticks, b.Unit
 	tab := &table.Table{Title: "Whole program", Kind: "program", Columns: []table.Column{table.Words("whole program", "name"), table.Reals(table.Of(u, "time"), "time"), table.Reals("of total", "share"), table.Words("", "")}}
@@ -210,8 +209,8 @@ func (d *Document) programTable(b *table.Book) *table.Table {
 	return tab
 }
 
-// componentLines are the components of States in their order: first what is outside of MPI, then MPI, each with its parts, then
-// what is not a state.
+// componentLines lists the components of States in their order: first those outside of MPI, then MPI, each with its parts, then
+// items that are not states.
 func componentLines() []results.ComponentLine {
 	lists := [2][]results.ComponentLine{{{Level: 0, Item: xtf.ItemTime}}, {{Level: 0, Item: xtf.ItemMPI}}} // outside of MPI, MPI
 	for _, i := range xtf.Parts {
@@ -252,7 +251,7 @@ func (d *Document) hotTable(b *table.Book) *table.Table {
 	return t
 }
 
-// label is a region's name with its place in the source, where known.
+// label is the name of a region with its place in the source, if known.
 func (d *Document) label(x *results.RegionTime, limit int) string {
 	name := numbers.Clean(x.Name, limit)
 	file := numbers.Clean(x.File[strings.LastIndexByte(x.File, '/')+1:], limit)
@@ -265,7 +264,7 @@ func (d *Document) label(x *results.RegionTime, limit int) string {
 	return fmt.Sprintf("%s  %s:%d", name, file, x.Line)
 }
 
-// traffic says how much was sent.
+// traffic says how much data was sent.
 func (d *Document) traffic(c *table.Chapter) {
 	s := d.Summary
 	m, coll := &s.Messages, &s.Collectives

@@ -14,19 +14,19 @@ import (
 // Fabric is how the nodes of a machine are connected.
 type Fabric struct {
 	Names []string                // of switches
-	Above [][]int                 // the switches that each is attached to; without circles
+	Above [][]int                 // the switches that each switch is attached to; without circles
 	Of    func(node string) []int // the switches that a node is attached to
 }
 
-// SwitchTraffic is processes and messages by switch.
+// SwitchTraffic is processes and messages, by switch.
 type SwitchTraffic struct {
 	Switches []Place       `json:"switches"` // that have processes below them, in the order of the file
 	Levels   []SwitchLevel `json:"levels"`
 	Unknown  []string      `json:"nodes_without_switch"`
 }
 
-// SwitchLevel is the messages that go up so many switches: 0 stay on a node, 1 meet at a switch of both nodes, 2 at one that such switches
-// are attached to, and so on; -1 of nodes that no switch connects, or that are not in the file.
+// SwitchLevel counts the messages that go up Level switches. 0: they stay on a node. 1: they meet at a switch of both nodes. 2:
+// they meet at a switch one level above that, and so on. -1: no switch connects the nodes, or the file does not have them.
 type SwitchLevel struct {
 	Level    int    `json:"level"`
 	Messages uint64 `json:"messages"`
@@ -36,7 +36,7 @@ type SwitchLevel struct {
 // notConnected is the level of nodes that no switch connects.
 const notConnected = -1
 
-// heights are the switches above a node, with the least number of steps to each.
+// heights returns the switches above a node, with the least number of steps to each.
 func (f *Fabric) heights(node string) map[int]int {
 	steps := map[int]int{}
 	for level, list := 1, f.Of(node); len(list) > 0; level++ {
@@ -52,7 +52,7 @@ func (f *Fabric) heights(node string) map[int]int {
 	return steps
 }
 
-// meet is the least level at which two nodes meet.
+// meet returns the lowest level at which two nodes meet, from their heights.
 func meet(a, b map[int]int) int {
 	least := notConnected
 	for k, up := range a {
@@ -63,8 +63,8 @@ func meet(a, b map[int]int) int {
 	return least
 }
 
-// overSwitches adds up what processes have below each switch, and messages by level. The node of a process is the innermost one of the
-// machine that the file names.
+// overSwitches adds up the processes below each switch, and messages by level. The node of a process is the innermost node of the
+// machine that the file of the fabric names.
 func (x *Topology) overSwitches(d *trace.Definitions, comm *Comm, f *Fabric) *SwitchTraffic {
 	s := &SwitchTraffic{Switches: []Place{}, Levels: []SwitchLevel{}, Unknown: []string{}}
 	type host struct {
@@ -134,7 +134,7 @@ func (x *Topology) overSwitches(d *trace.Definitions, comm *Comm, f *Fabric) *Sw
 	return s
 }
 
-// switchTables have messages by level, and what is below each switch.
+// switchTables show messages by level, and what is below each switch.
 func (x *Topology) switchTables(b *table.Book, c *table.Chapter) {
 	s := x.SwitchTraffic
 	if s == nil {

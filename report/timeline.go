@@ -28,7 +28,7 @@ const (
 	timelineParts = 10
 )
 
-// runSpan is the time that a timeline shows.
+// runSpan is the span of time of a timeline, in ticks.
 type runSpan struct{ begin, end uint64 }
 
 // at is the tick in the middle of column c of n.
@@ -36,8 +36,7 @@ func (s runSpan) at(c, n int) uint64 {
 	return s.begin + numbers.MulDiv(s.end-s.begin, uint64(2*c+1), uint64(2*n))
 }
 
-// timeline draws what all processes do over time, and below it which class
-// takes most of each process's time.
+// timeline draws what all processes do over time and, below that, the class with most time of each process.
 func (d *Document) timeline(u numbers.Units) (*table.Figure, error) {
 	s := runSpan{d.Summary.First, d.Summary.Last}
 	if s.begin >= s.end {
@@ -85,8 +84,8 @@ func (d *Document) timeline(u numbers.Units) (*table.Figure, error) {
 	return x, nil
 }
 
-// viewerSpans are the intervals that lost most, as places in the viewer. They are no
-// links: address and key of a server change with each start.
+// viewerSpans lists the intervals that lost most, as places in the viewer. They are not links: the address and key of a server
+// change with each start.
 func (d *Document) viewerSpans() *table.Table {
 	const most = 6
 	t := &table.Table{Title: "Closer: coppice serve RUN.xtf, with this after its address", Columns: []table.Column{table.Words("interval", ""), table.Words("fragment", "")}}
@@ -102,9 +101,9 @@ func (d *Document) viewerSpans() *table.Table {
 	return t
 }
 
-// shareColumns are the shares of all processes' time by class in n parts of a span,
-// in thousandths, from the bins of the whole run: what is in no recorded call of a
-// location that lives counts as own code. Shares come by class, then column; width is how many ticks a bin has.
+// shareColumns returns the shares of all processes' time by class in n parts of a span, in thousandths, from the bins of the
+// whole run. The time of a living location outside of recorded calls is own code. Shares are ordered by class, then column. width
+// is the width of a bin in ticks.
 func shareColumns(r *results.Run, s runSpan, n int, lives []lifetime) (out [][]int, width uint64, err error) {
 	a, err := r.File.Array(xtf.WholeRun, xtf.TypeTimeBin)
 	if err != nil {
@@ -151,7 +150,7 @@ func shareColumns(r *results.Run, s runSpan, n int, lives []lifetime) (out [][]i
 	return out, 1 << (2 * level), nil
 }
 
-// covered is how wide the bin of a key is, and how much of it the span covers.
+// covered returns the width of the bin of a key, and how much of it is in the span, in ticks.
 func (s runSpan) covered(key uint64) (part struct{ width, inside uint64 }) {
 	first, last := xtf.BinSpan(key)
 	from, to := max(first, s.begin), min(last, s.end-1)
@@ -163,15 +162,14 @@ func (s runSpan) covered(key uint64) (part struct{ width, inside uint64 }) {
 	return part
 }
 
-// lifetime is from the first to the last event of a location that runs.
+// lifetime is the time from the first to the last event of a location that runs the program.
 type lifetime struct {
 	p          trace.P
 	begin, end uint64
 	lost       bool // it cannot be read
 }
 
-// lifetimes are those of all locations but recorders of metrics, which only sample;
-// a damaged one is empty.
+// lifetimes returns those of all locations except recorders of metrics, which only sample. That of a damaged location is empty.
 func lifetimes(r *results.Run) ([]lifetime, error) {
 	var list []lifetime
 	for p := range trace.P(r.Defs.NumLocations()) {
@@ -187,8 +185,7 @@ func lifetimes(r *results.Run) ([]lifetime, error) {
 	return list, nil
 }
 
-// alive is how many locations live in the middle of each of n columns, in
-// thousandths of all. O(columns + locations).
+// alive returns how many locations are alive in the middle of each of n columns, in thousandths of all. O(columns + locations).
 func (s runSpan) alive(n int, lives []lifetime) []int {
 	change := make([]int, n+1)
 	column := func(t uint64) int { // the first whose middle is t or later
@@ -215,14 +212,13 @@ func (s runSpan) alive(n int, lives []lifetime) []int {
 
 // timelineRow is a location, or a group of neighbours, in the picture.
 type timelineRow struct {
-	label string // process of the first location, and its thread where that is another one than the first
+	label string // process of the first location, and its thread if that is not the first one
 	cells []int8 // class that takes most time, by column
 	lost  bool   // a part of it cannot be read
 }
 
-// timelineRows are the rows of the picture, one for each location or group whatever
-// can be read of it, and a note about what a row is. Nil where the file has no tiles
-// and is too long for its graph.
+// timelineRows returns the rows of the picture, one for each location or group even where it cannot be read, and a note about
+// what a row is. It returns nil where the file has no tiles and is too long for its graph.
 func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows []timelineRow, text string, err error) {
 	r := d.run
 	locations := r.Defs.NumLocations()
@@ -278,8 +274,8 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows []timelineRow
 	return rows, text, nil
 }
 
-// tiled is how many ticks the finest tiles of groups of level f have, of so many locations, 0 where there are none: the first
-// group that can be read tells for all.
+// tiled returns the width in ticks of the finest tiles of groups of level f, 0 where there are none. The first group that can be
+// read decides, since all are alike.
 func tiled(r *results.Run, f uint8, size int) (width uint64, err error) {
 	for p := 0; p < r.Defs.NumLocations(); p += size {
 		var bins *xtf.Pyramid
@@ -333,7 +329,7 @@ func tileRow(r *results.Run, p xtf.Proc, f uint8, s runSpan, life lifetime, row 
 	return nil
 }
 
-// dominant is the class with most time of a tile.
+// dominant is the class with most time in a tile.
 func (s runSpan) dominant(x *xtf.Tile) int8 {
 	part := s.covered(x.Key)
 	rest := int(numbers.MulDiv(255, part.inside, part.width))
@@ -448,17 +444,17 @@ func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]strin
 	return w.HTML(), legend
 }
 
-// exactLocations is the number of locations up to which the table of shares is exact:
-// that costs ten looks at the running totals of each.
+// exactLocations is the largest number of locations for which the table of shares is exact: that takes ten look-ups in the
+// running totals of each.
 const exactLocations = 1024
 
-// part is the i-th of n parts of the span.
+// part returns part i of n parts of the span.
 func (s runSpan) part(i, n uint64) (begin, end uint64) {
 	return s.begin + numbers.MulDiv(s.end-s.begin, i, n), s.begin + numbers.MulDiv(s.end-s.begin, i+1, n)
 }
 
-// exactTable has the shares of all locations' time in tenths of the run, from running
-// totals: exact. Nil where there are none, too many locations, or a damaged one.
+// exactTable has the exact shares of all locations' time in tenths of the run, from running totals. It is nil without totals,
+// with too many locations, and with a damaged one.
 func exactTable(r *results.Run, s runSpan, lives []lifetime, u numbers.Units) (*table.Table, error) {
 	if !r.Rows || len(lives) == 0 || len(lives) > exactLocations {
 		return nil, nil
@@ -497,7 +493,7 @@ func exactTable(r *results.Run, s runSpan, lives []lifetime, u numbers.Units) (*
 	}), nil
 }
 
-// partTable has the share of each class in tenths of the span; classes without any are left out.
+// partTable has the share of each class in tenths of the span. It leaves out classes without time.
 func partTable[T any](s runSpan, title string, u numbers.Units, classes []T, name func(T) string, of func(part uint64, class T) numbers.Ratio) *table.Table {
 	t := &table.Table{Title: title, Columns: []table.Column{table.Words("from", ""), table.Words("to", "")}}
 	rows := make([][]table.Cell, timelineParts)
@@ -528,8 +524,8 @@ func partTable[T any](s runSpan, title string, u numbers.Units, classes []T, nam
 	return t
 }
 
-// shareTable has the shares of all processes' time in tenths of the run, from the
-// picture's columns: an estimate, for bins do not begin where tenths do.
+// shareTable has the shares of all processes' time in tenths of the run, from the columns of the picture. They are estimates,
+// because tenths do not begin where bins do.
 func shareTable(shares [][]int, names [xtf.NumShares]string, s runSpan, u numbers.Units) *table.Table {
 	classes := make([]int, len(names))
 	for k := range classes {
@@ -546,13 +542,13 @@ func shareTable(shares [][]int, names [xtf.NumShares]string, s runSpan, u number
 	})
 }
 
-// rankParts are the parts of a process's time in the profile of ranks, from the
-// lower edge up. They do not overlap; idle fills what the longest process took.
+// rankParts are the parts of a process's time in the profile of ranks, from the lower edge up. They do not overlap. Idle is the
+// difference to the longest process.
 var rankParts = [...]struct {
 	class   string
-	items   []xtf.Item // added up; none: idle
-	waits   []xtf.Item // inside of them
-	waiting bool       // the part is these waits, else what they leave
+	items   []xtf.Item // added up; none: idle time
+	waits   []xtf.Item // waits inside of them
+	waiting bool       // the part is these waits; else the rest of items
 }{
 	{"k-cpu", []xtf.Item{xtf.ItemCPU}, nil, false},
 	{"k-io", []xtf.Item{xtf.ItemIO, xtf.ItemFileIO}, nil, false},
@@ -569,7 +565,7 @@ var rankParts = [...]struct {
 
 const partCPU = 0
 
-// rankPartName is what a part is called; after a colon comes what that is.
+// rankPartName is the name of a part, without the explanation after a colon.
 func rankPartName(k int) string {
 	name := cmp.Or(wordsOf(rankParts[k].items), "idle: began late or ended early")
 	if rankParts[k].waiting {
@@ -585,7 +581,7 @@ type rankTime struct {
 	lost  bool // it cannot be read
 }
 
-// processItemsRankTime splits the time of a process; longest is that of the longest one.
+// processItemsRankTime splits the time of a process; longest is the time of the longest one.
 func processItemsRankTime(x *results.ProcessItems, longest uint64) rankTime {
 	t := rankTime{rank: x.Rank}
 	sum := func(items []xtf.Item) (v uint64) {
@@ -614,8 +610,8 @@ func processItemsRankTime(x *results.ProcessItems, longest uint64) rankTime {
 // neighbours are merged.
 const rankColumns = 1000
 
-// ranks draws the profile of ranks: a column for each process, or the mean of
-// neighbours. Its table has the processes that differ most.
+// ranks draws the profile of ranks: a column for each process, or the mean of neighbours. Its table lists the processes that
+// differ most.
 func (d *Document) ranks(u numbers.Units) (*table.Figure, error) {
 	longest := d.Summary.Ticks.Execution
 	if longest == 0 {
@@ -695,7 +691,7 @@ func drawRanks(list []rankTime, size int, longest uint64, u numbers.Units) (temp
 	return w.HTML(), legend
 }
 
-// rankTable has all processes, or those with least and most CPU time.
+// rankTable lists all processes, or those with least and most CPU time.
 func rankTable(list []rankTime, u numbers.Units) *table.Table {
 	t := &table.Table{Title: "Time of processes, " + u.Name(), Columns: []table.Column{table.Ints("rank", "")}}
 	for k := range rankParts {
@@ -735,7 +731,7 @@ func rankTable(list []rankTime, u numbers.Units) *table.Table {
 	return t
 }
 
-// groupOf is the group of i among n that are merged into at most most.
+// groupOf is the group of item i of n, merged into at most most groups.
 func groupOf(i, n, most int) int {
 	if n <= most {
 		return i
@@ -758,8 +754,8 @@ var shareColours = [xtf.NumShares]string{
 	xtf.ShareRMA: "k-rma", xtf.ShareOther: "k-mgmt", xtf.ShareIO: "k-io", xtf.ShareStart: "k-start",
 }
 
-// shareWords are the words of the classes of time in tiles: those of the states that regions of the run have, or of
-// the first state of the class.
+// shareWords are the words of the classes of time in tiles: those of the states of the run's regions, or else of the first state
+// of the class.
 func shareWords(r *results.Run) [xtf.NumShares]string {
 	return [xtf.NumShares]string(results.ClassWords(r, xtf.NumShares, func(s trace.State) int { return xtf.States[s].Share }))
 }

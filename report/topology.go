@@ -16,10 +16,10 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Topology is what processes have by where they are: in the tree of the machine, and in Cartesian topologies of the program.
+// Topology is values of processes by where they are: in the tree of the machine, and in Cartesian topologies of the program.
 type Topology struct {
 	Metrics []PlaceMetric `json:"metrics"`
-	Machine []Place       `json:"machine"` // nodes that have processes, depth first
+	Machine []Place       `json:"machine"` // nodes with processes, depth first
 	Grids   []Grid        `json:"cartesian"`
 	Traffic []NodePair    `json:"traffic"` // messages from each innermost node with processes to each
 	*SwitchTraffic
@@ -42,7 +42,7 @@ type Place struct {
 	level     int
 }
 
-// PlaceValue is a metric over the processes of a place that have it.
+// PlaceValue is a metric over the processes of a place that have values.
 type PlaceValue struct {
 	Sum     numbers.Ratio `json:"sum"`
 	Mean    numbers.Ratio `json:"mean"`
@@ -151,7 +151,7 @@ func (x *Topology) read(r *results.Run, o *Options) ([]table.Lost, error) {
 // unknown is the value of a process that does not have a metric.
 var unknown = math.NaN()
 
-// machine makes the tree of the nodes that have processes.
+// machine makes the tree of the nodes with processes.
 func (x *Topology) machine(d *trace.Definitions, comm *Comm) {
 	ranks, children := map[uint32][]uint32{}, map[uint32][]uint32{}
 	for rank := range uint32(len(d.Processes())) {
@@ -194,7 +194,7 @@ func (x *Topology) machine(d *trace.Definitions, comm *Comm) {
 	})
 }
 
-// flows adds messages to the places that the processes at their ends are in.
+// flows adds messages to the places of the processes at their ends.
 func flows(comm *Comm, list []Place, of func(rank uint32) []int) {
 	for i := range comm.Pairs {
 		c := &comm.Pairs[i]
@@ -232,7 +232,7 @@ func (x *Topology) place(name string, ranks []uint32) Place {
 	return p
 }
 
-// traffic adds up messages by the nodes of their ends.
+// traffic adds up messages by the nodes at their ends.
 func (x *Topology) traffic(d *trace.Definitions, comm *Comm) {
 	nodes, of := results.Hosts(d)
 	name := func(rank uint32) string {
@@ -259,7 +259,7 @@ func (x *Topology) traffic(d *trace.Definitions, comm *Comm) {
 	}
 }
 
-// newGrid reads a topology, nil where it tells of threads: tracers make such ones of their own.
+// newGrid reads a topology. It is nil for a topology of threads, which tracers make on their own.
 func newGrid(r *results.Run, t *trace.CartTopology) *Grid {
 	d := r.Defs
 	for i := range d.Comms {
@@ -327,7 +327,7 @@ func (x *Topology) planes(g *Grid, comm *Comm) {
 	}
 }
 
-// steps is how many steps along dimensions are between two places.
+// steps is the number of steps between two places, over all dimensions.
 func (g *Grid) steps(a, b []uint32) (n uint64) {
 	for k, d := range g.Dimensions {
 		away := max(a[k], b[k]) - min(a[k], b[k])
@@ -339,7 +339,7 @@ func (g *Grid) steps(a, b []uint32) (n uint64) {
 	return n
 }
 
-// chapter has the places of the machine and of each grid, and messages between them.
+// chapter shows the places of the machine and of each grid, and messages between them.
 func (x *Topology) chapter(b *table.Book, c *table.Chapter) {
 	c.Title = fmt.Sprintf("topology: %s of the system tree, Cartesian topologies: %d", numbers.Plural(len(x.Machine), "place"), len(x.Grids))
 	c.Table(x.placeTable(b.Unit, "The machine", "machine", "node", x.Machine))
@@ -410,7 +410,7 @@ func (x *Topology) placeTable(u numbers.Units, title, kind, of string, list []Pl
 	return t
 }
 
-// cell is a value; times have the unit of the report.
+// cell prints a value; times have the unit of the report.
 func (m *PlaceMetric) cell(u numbers.Units, v numbers.Ratio) table.Cell {
 	if m.Ticks && v.Defined {
 		return table.Named(u.Real(v)+" "+u.Name(), v.Csv())

@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// waitPaths lists the waits by call path, and adds their counts to the patterns.
+// waitPaths lists the waits by call path, and adds the counts to patterns.
 func waitPaths(c *results.Causes, patterns []PatternSum) []WaitPath {
 	list := []WaitPath{}
 	all := numbers.Sum(0)
@@ -52,23 +52,22 @@ func waitPaths(c *results.Causes, patterns []PatternSum) []WaitPath {
 	return list
 }
 
-// Waits is where processes waited for others, who made them wait, and what the
-// run's length depends on.
+// Waits is where processes waited for others, who made them wait, and what decided the length of the run.
 type Waits struct {
 	Resolution uint64                `json:"resolution"`
 	Ranks      string                `json:"ranks"`
 	Span       *results.Span         `json:"time,omitempty"`
 	Time       numbers.Sum           `json:"time_sum"`                // of the chosen processes
 	Total      numbers.Sum           `json:"total"`                   // waits for partners
-	Others     numbers.Sum           `json:"other_threads,omitempty"` // waits for partners of threads but the first of a process, not in total
+	Others     numbers.Sum           `json:"other_threads,omitempty"` // waits for partners of threads other than the first of a process, not in Total
 	Completion numbers.Sum           `json:"completion"`              // spans at the end of collectives
 	Share      numbers.Ratio         `json:"share"`                   // total, of the time
 	Patterns   []PatternSum          `json:"patterns"`                // by falling time
 	Intervals  []WaitNode            `json:"intervals"`               // depth-first
 	Paths      []WaitPath            `json:"paths"`                   // by falling time
 	Processes  []WaitProcess         `json:"processes"`               // by rank
-	Kernels    []KernelWait          `json:"kernels,omitempty"`       // that hosts wait for
-	Threads    []findings.ThreadWait `json:"threads,omitempty"`       // that wait for other threads, longest first; nil for a span of time
+	Kernels    []KernelWait          `json:"kernels,omitempty"`       // of hosts for kernels and transfers
+	Threads    []findings.ThreadWait `json:"threads,omitempty"`       // for other threads, longest first; nil for a span of time
 	Causes     []results.Cause       `json:"causes"`                  // by falling cost; nil for a span of time
 	Critical   *results.Critical     `json:"critical_path"`
 }
@@ -103,7 +102,7 @@ type WaitPath struct {
 	Launch  string        `json:"launch,omitempty"`      // of a kernel: queued or late
 	Count   uint64        `json:"count"`
 	Ticks   numbers.Sum   `json:"ticks"`
-	Share   numbers.Ratio `json:"share"` // of all waits for partners here; undefined of those that are not in the total
+	Share   numbers.Ratio `json:"share"` // of all waits for partners; undefined for waits that are not in Total
 	Worst   uint64        `json:"worst"` // of one location
 	Rank    uint32        `json:"worst_rank"`
 
@@ -171,8 +170,8 @@ func NewWaits(r *results.Run, ranks results.Ranks, span *results.Span) (*Waits, 
 	return x, append(lost, c.Lost...), err
 }
 
-// otherThreads is what threads wait that are not the first of their process, whose
-// waits are total; 0 where there are none.
+// otherThreads is the wait time of threads other than the first of their process; total is that of the first ones. 0 if there are
+// no others.
 func otherThreads(c *results.Causes, total numbers.Sum) numbers.Sum {
 	if !slices.ContainsFunc(c.R.Defs.Processes(), func(p trace.Process) bool { return p.Count > 1 }) {
 		return 0
@@ -186,8 +185,7 @@ func otherThreads(c *results.Causes, total numbers.Sum) numbers.Sum {
 	return max(numbers.Sub(all, total), 0)
 }
 
-// sortPatterns puts the patterns in the order of falling time, parts of late
-// sender after it.
+// sortPatterns sorts the patterns by falling time; parts of late sender follow it.
 func (x *Waits) sortPatterns() {
 	of := map[xtf.Item]numbers.Sum{}
 	for _, p := range x.Patterns {
@@ -231,7 +229,7 @@ func (x WaitProcess) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), err
 }
 
-// chapter has the waits, their causes and the critical path.
+// chapter shows the waits, their causes and the critical path.
 func (x *Waits) chapter(b *table.Book, c *table.Chapter, r *results.Run) {
 	u := b.Unit
 	c.Title = fmt.Sprintf("waits of %s: %s %s, %s of the processes' time", results.RanksText(x.Ranks), u.Big(x.Total), u.Name(), x.Share.Percent())
@@ -284,8 +282,7 @@ func (x *Waits) patternTable(u numbers.Units) *table.Table {
 	return t
 }
 
-// heatSteps are the shares, in millionths of the interval's time, from which on a
-// cell has the next colour.
+// heatSteps are shares in millionths of the interval's time. From each on a cell has the next colour.
 var heatSteps = [...]uint64{1, 1_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000}
 
 // heatClass is the colour of a part of a whole.
@@ -303,7 +300,7 @@ func heatClass(v, of numbers.Sum) string {
 	return fmt.Sprintf("h%d", step+1)
 }
 
-// nodeTable has the waits of each interval; on a page with those of each pattern, coloured by their share of the interval's time.
+// nodeTable shows the waits of each interval; on a page also by pattern, coloured by their share of the interval's time.
 func (x *Waits) nodeTable(b *table.Book) *table.Table {
 	u := b.Unit
 	t := &table.Table{Title: "Waits by interval; of a pattern with its share of the interval's time, which is the colour", Columns: []table.Column{
@@ -340,7 +337,7 @@ func (x *Waits) nodeTable(b *table.Book) *table.Table {
 	return t
 }
 
-// label completes the name of the pattern: which order of messages was wrong.
+// label completes the name of the pattern: which messages came in the wrong order, how a kernel was late.
 func (p *WaitPath) label(pattern string) string {
 	switch {
 	case p.Order != "":
@@ -363,7 +360,7 @@ func (x *Waits) pathTable(u numbers.Units) *table.Table {
 	})
 }
 
-// processTable has the processes that wait most.
+// processTable lists the processes that wait most.
 func (x *Waits) processTable(u numbers.Units) *table.Table {
 	list := slices.Clone(x.Processes)
 	slices.SortStableFunc(list, func(a, b WaitProcess) int { return cmp.Compare(b.Total, a.Total) })
@@ -386,7 +383,7 @@ func (x *Waits) processTable(u numbers.Units) *table.Table {
 	return t
 }
 
-// causeTable has who makes others wait most.
+// causeTable lists who makes others wait most.
 func (x *Waits) causeTable(u numbers.Units) *table.Table {
 	return table.Fill(&table.Table{Title: "Causes of waits", Kind: "delay", Columns: []table.Column{
 		table.Ints("", "node").Hidden(), table.Words("caused by", "path"), table.Words("activity", "order_or_activity"), table.Words("waits of", "pattern"), table.Ints(table.Of(u, "short"), "ticks"),
@@ -398,7 +395,8 @@ func (x *Waits) causeTable(u numbers.Units) *table.Table {
 	})
 }
 
-// criticalTables are what the run's length depends on, by activity and by region; a finding names the region whose imbalance costs most.
+// criticalTables show what decided the length of the run, by activity and by region. A finding names the region whose imbalance
+// costs most.
 func (x *Waits) criticalTables(u numbers.Units, c *table.Chapter) {
 	if x.Critical == nil {
 		return

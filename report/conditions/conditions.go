@@ -1,5 +1,5 @@
-// Package conditions reads comparisons of a metric with a number, such as load_balance<0.8, and decides them of exact values. What there is to
-// compare is a list of the caller's.
+// Package conditions reads comparisons of a metric with a number, such as load_balance<0.8, and decides them exactly. The caller
+// lists the metrics.
 package conditions
 
 import (
@@ -24,13 +24,12 @@ var ErrSyntax = errors.New("not a condition")
 //	number    = decimal digits with a point, no exponent
 //	unit      = "%" of shares; "s", "ms", "us", "ns" or "ticks" of times
 //
-// Without "interval:" the whole program is meant. A metric may end in a point and one
-// of the suffixes of the verb. Times without a unit are
-// seconds, or ticks where the trace does not give the resolution of its clock.
-// Numbers are exact, and so are comparisons.
+// Without "interval:" the condition is about the whole program. A metric may end in a point and one of the suffixes of the verb.
+// Times without a unit are seconds, or ticks where the trace does not give the resolution of its clock. Numbers and comparisons
+// are exact.
 type Condition[T any] struct {
 	Text     string
-	Interval string // as results.FindNode takes it
+	Interval string // in the form of results.FindNode
 	Metric   Metric[T]
 	Suffix   string // of the metric's name, "" for none
 	Op       string
@@ -52,7 +51,7 @@ const (
 type Metric[T any] struct {
 	Name  string
 	Kind  Kind
-	Value func(of T) numbers.Fraction // not known, or over 0, where it is not defined
+	Value func(of T) numbers.Fraction // not known, or over 0, where the metric is not defined
 }
 
 // NewMetric makes a metric.
@@ -60,12 +59,12 @@ func NewMetric[T any](name string, kind Kind, value func(of T) numbers.Fraction)
 	return Metric[T]{name, kind, value}
 }
 
-// Find is the place of a metric in a list, -1 where it is not there.
+// Find returns the index of a metric in a list, -1 if it is not in it.
 func Find[T any](list []Metric[T], name string) int {
 	return slices.IndexFunc(list, func(m Metric[T]) bool { return m.Name == name })
 }
 
-// Names are the names of metrics.
+// Names returns the names of metrics.
 func Names[T any](metrics []Metric[T]) (list []string) {
 	for _, m := range metrics {
 		list = append(list, m.Name)
@@ -76,7 +75,7 @@ func Names[T any](metrics []Metric[T]) (list []string) {
 // maxCondition bounds the text of a condition.
 const maxCondition = 1000
 
-// Unknown is an error about a name that is none of those that there are.
+// Unknown is an error about a name that does not exist, with the names that do.
 type Unknown struct {
 	Err   error
 	Name  string
@@ -87,7 +86,7 @@ func (e *Unknown) Error() string { return e.Err.Error() }
 
 func (e *Unknown) Unwrap() error { return e.Err }
 
-// errorAt is an error at a byte of the text, from 1.
+// errorAt returns an error at a byte of the text; the first byte is 1.
 func errorAt(text string, at int, format string, args ...any) error {
 	return fmt.Errorf("%q, character %d: %w: %s", numbers.Clean(text, 120), at+1, ErrSyntax, fmt.Sprintf(format, args...))
 }
@@ -95,7 +94,7 @@ func errorAt(text string, at int, format string, args ...any) error {
 // CounterMark begins the name of a counter.
 const CounterMark = "counter:"
 
-// Parse reads a condition about metrics, whose names may end in a point and one of the suffixes. A ratio is a share.
+// Parse reads a condition about one of the metrics, whose names may end in a point and one of the suffixes. A ratio is a share.
 func Parse[T any](text string, metrics []Metric[T], suffixes ...string) (*Condition[T], error) {
 	if len(text) > maxCondition {
 		return nil, errorAt(text, maxCondition, "longer than %d bytes", maxCondition)
@@ -143,7 +142,7 @@ func Parse[T any](text string, metrics []Metric[T], suffixes ...string) (*Condit
 	return nil, errorAt(text, at, "no comparison: choose one of < <= > >= == !=")
 }
 
-// Operator is the place of the first character of a comparison outside of quotes, -1 for none.
+// Operator returns the place of the first character of a comparison outside of quotes, -1 if there is none.
 func Operator(text string) int {
 	quoted := false
 	return strings.IndexFunc(text, func(r rune) bool {
@@ -209,7 +208,7 @@ func (c *Condition[T]) number(text string, at int) error {
 	return errorAt(text, at+digits, "no unit of %s: choose from %s", c.Metric.Name, strings.Join(units, ", "))
 }
 
-// Limit is the number in the metric's own unit: ticks of times.
+// Limit is the number in the unit of the metric: for times, ticks.
 func (c *Condition[T]) Limit(resolution uint64) (numbers.Fraction, error) {
 	switch scale := map[string]uint64{"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9, "": 1}[c.Unit]; {
 	case c.Unit == "%":
@@ -223,13 +222,13 @@ func (c *Condition[T]) Limit(resolution uint64) (numbers.Fraction, error) {
 	return c.Value, nil
 }
 
-// Verdict is whether a condition holds of a run.
+// Verdict is whether a condition holds for a run.
 type Verdict struct {
 	Holds bool
 	Text  string // for people
 }
 
-// Verdict compares the value of the metric, of what is named, with the limit. One that is not known holds.
+// Verdict compares the value of the metric with the limit; of says whose value it is. A condition about an unknown value holds.
 func (c *Condition[T]) Verdict(v numbers.Fraction, u numbers.Units, of string) (Verdict, error) {
 	limit, err := c.Limit(u.Resolution)
 	holds := !v.Known() || err != nil || slices.Contains([...][]string{{"<", "<=", "!="}, {"<=", "==", ">="}, {">", ">=", "!="}}[1+v.Compare(limit)], c.Op)

@@ -16,17 +16,17 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Counted is what the metrics of a trace add up to, by what the location was in meanwhile: from one reading to the next, what a counter
-// has counted belongs to the innermost calls in between, by their time, and to the executions of intervals there. A metric that tells of
-// another location, or of a process, belongs to the calls of that one, of a process to those of its first thread; one that tells of
-// several processes belongs to no calls, and to the executions of the first of them. Memory: of the call paths where something is
-// counted, times counters.
+// Counted is the sums of the metrics of a trace. What a counter has counted from one reading to the next belongs to the innermost
+// calls in between, in proportion to their time, and to the executions of intervals there. A metric about another location
+// belongs to the calls of that location, one about a process to the calls of its first thread. A metric about several processes
+// belongs to no calls, and to the executions of the first process. Memory: of the call paths where something is counted, times
+// counters.
 type Counted struct {
 	Counters  []Counter `json:"counters"`
-	Regions   []Part    `json:"regions"`   // without what they call
+	Regions   []Part    `json:"regions"`   // without the calls inside
 	Paths     []Part    `json:"paths"`     // the same
-	Intervals []Part    `json:"intervals"` // with those inside of them
-	Processes []Part    `json:"processes"` // or what else a metric tells of
+	Intervals []Part    `json:"intervals"` // with the intervals inside
+	Processes []Part    `json:"processes"` // or what else a metric is about
 }
 
 // Counter is a metric of the trace, over all that was chosen.
@@ -36,16 +36,16 @@ type Counter struct {
 	Kind string `json:"kind"` // count: values add up; level: a value holds for a time, such as a temperature
 	Total
 	Readings uint64  `json:"readings"`
-	Shared   uint64  `json:"shared"` // readings with several calls since the one before, among which the time decides
-	Falls    uint64  `json:"falls"`  // readings of what the trace says to grow that are less than the one before
+	Shared   uint64  `json:"shared"` // readings with several calls since the one before: their times decide
+	Falls    uint64  `json:"falls"`  // readings below the one before, of a value that the trace says to grow
 	Scale    float64 `json:"-"`      // of values as they are in the trace
 	Member   int     `json:"-"`      // place in the definitions
 	physical physical
-	ByName   bool    `json:"unit_by_name,omitempty"` // joules or watts are known from the name, not from the trace
+	ByName   bool    `json:"unit_by_name,omitempty"` // the name, and not the trace, says joules or watts
 	declared uint32  // its mode
 	odd      uint64  // readings that are not numbers
 	outside  float64 // of a count: outside MPI
-	still    float64 // of what the trace says to grow: the value that all readings have
+	still    float64 // the value that all readings have, of a counter that the trace says to grow
 }
 
 // Part is a counter in a part of the run.
@@ -57,23 +57,24 @@ type Part struct {
 	Rank *uint32 `json:"process,omitempty"` // of a process
 }
 
-// Total is what a counter adds up to. Time is that which readings cover, of all locations that the counter tells of.
+// Total is the sum of a counter. Time is the time that readings cover, over all locations that the counter is about.
 type Total struct {
 	Sum      numbers.Ratio `json:"sum"`        // of a count
-	Rate     numbers.Ratio `json:"per_second"` // of that time; or per tick
+	Rate     numbers.Ratio `json:"per_second"` // per second of that time, or per tick
 	PerCall  numbers.Ratio `json:"per_call"`   // of calls begun in that time
 	PerCycle numbers.Ratio `json:"per_cycle"`  // where cycles are counted: of instructions this is IPC
 	Mean     numbers.Ratio `json:"mean"`       // of a level, over that time
 	Least    numbers.Ratio `json:"least"`
 	Largest  numbers.Ratio `json:"largest"`
-	Joules   numbers.Ratio `json:"joules"` // of energy; of power: its mean times that time
+	Joules   numbers.Ratio `json:"joules"` // of energy; of power: the mean times the time
 	Watts    numbers.Ratio `json:"watts"`  // joules over the longest such time of a location
-	EDP      numbers.Ratio `json:"edp"`    // joules times that, J s
+	EDP      numbers.Ratio `json:"edp"`    // joules times that time, J s
 	Time     uint64        `json:"time"`   // ticks
 	Calls    uint64        `json:"calls"`  // of a region or path
 }
 
-// cell adds up a counter in a part of the run; a count's values are held too, in case it proves to be a level.
+// cell adds up a counter in a part of the run. It adds up the values of a count as those of a level too, in case it proves to be
+// one.
 type cell struct {
 	sum, held   float64
 	ticks, span uint64 // of all locations, of the longest
@@ -95,7 +96,7 @@ func (c *cell) add(v counted, share float64, at spent) {
 	c.least, c.most, c.holds = min(c.least, v.held), max(c.most, v.held), true
 }
 
-// join adds the cell of a location.
+// join adds the cell of another location.
 func (c *cell) join(o *cell) {
 	if o.holds && !c.holds {
 		c.least, c.most = o.least, o.most
@@ -106,7 +107,7 @@ func (c *cell) join(o *cell) {
 	c.sum, c.held, c.ticks, c.span, c.calls = c.sum+o.sum, c.held+o.held, c.ticks+o.ticks, max(c.span, o.span), c.calls+o.calls
 }
 
-// cellKey names a cell: of a member, on all, a region, a path, an interval, a process or a node of the machine.
+// cellKey identifies a cell: a member, and all of the run, a region, a path, an interval, a process or a node of the machine.
 type cellKey struct {
 	of     byte // 'a', 'g', 'p', 'i', 'r', 'n'
 	id     uint32
@@ -114,15 +115,15 @@ type cellKey struct {
 	target trace.P // of a path of a location; else 0
 }
 
-// spent is what a location spent in a part since the reading before.
+// spent is the time and calls of a location in a part since the last reading.
 type spent struct{ ticks, calls uint64 }
 
 func (s spent) plus(ticks, calls uint64) spent { return spent{s.ticks + ticks, s.calls + calls} }
 
-// tally is what is known of a member from its readings.
+// tally is what the readings of a member have shown.
 type tally struct{ readings, shared, falls, changes, odd uint64 }
 
-// callPaths numbers chains of regions; 0 is outside of calls.
+// callPaths numbers chains of regions; 0 is the time outside of calls.
 type callPaths struct {
 	r    *results.Run
 	list []callChain
@@ -134,7 +135,7 @@ type callChain struct {
 	mpi            bool   // in a call of MPI
 }
 
-// enter is the path of a call inside of another path.
+// enter returns the path of a call inside of another path.
 func (x *callPaths) enter(parent, ref uint32, mpi bool) uint32 {
 	index, _ := x.r.Defs.SameRegion(ref)
 	region := uint32(index)
@@ -175,7 +176,7 @@ func (x *callPaths) regions(id uint32) (list []uint32) {
 // namedCalls is how many calls the name of a path has.
 const namedCalls = 32
 
-// name has the regions of a path, outermost first; of a long one the innermost.
+// name lists the regions of a path, outermost first. Of a long path it has the innermost ones.
 func (x *callPaths) name(id uint32) string {
 	list := []string{x.region(x.list[id].region)}
 	for id = x.list[id].parent; id > 0 && len(list) < namedCalls; id = x.list[id].parent {
@@ -202,7 +203,7 @@ type counting struct {
 	put     func(PathCount)
 }
 
-// PathCount is what a counter has counted on a call path of a location, without what that calls, as it is in the trace.
+// PathCount is what a counter has counted on a call path of a location, without the calls inside, in the unit of the trace.
 type PathCount struct {
 	P       trace.P
 	Member  int      // place of the counter in the definitions
@@ -210,7 +211,7 @@ type PathCount struct {
 	Sum     float64
 }
 
-// EachPathCount passes what is counted by the readings of the chosen processes; of levels too, which mean nothing.
+// EachPathCount passes the counts of the chosen processes to put. It passes levels too, whose counts mean nothing.
 func EachPathCount(r *results.Run, ranks results.Ranks, put func(PathCount)) ([]table.Lost, error) {
 	if len(r.Defs.MetricMembers) == 0 || !r.Rows {
 		return nil, nil
@@ -223,8 +224,8 @@ func EachPathCount(r *results.Run, ranks results.Ranks, put func(PathCount)) ([]
 	return g.read(ranks)
 }
 
-// NewCounted adds up the metrics of the chosen processes. Only the members that only accepts are looked at, and no calls where regions and
-// paths are not asked for.
+// NewCounted adds up the metrics of the chosen processes. It reads only the members that only accepts, and no calls unless
+// regions and paths are asked for.
 func NewCounted(r *results.Run, ranks results.Ranks, only func(name, unit string) bool, calls bool) (*Counted, []table.Lost, error) {
 	if len(r.Defs.MetricMembers) > 0 && !r.Rows {
 		return nil, nil, fmt.Errorf("%s: counters: %w", r.Name, results.ErrNoRows)
@@ -274,7 +275,7 @@ func (g *counting) read(ranks results.Ranks) ([]table.Lost, error) {
 	})
 }
 
-// fallsOneOf is the part of the changes of a value that are falls from which on it does not grow, whatever the trace says of it.
+// fallsOneOf: if one of so many changes of a value is a fall, the value does not grow, whatever the trace says.
 const fallsOneOf = 10
 
 // result computes the numbers of all cells.
@@ -342,12 +343,12 @@ func (g *counting) result() (*Counted, error) {
 	return x, nil
 }
 
-// size orders parts: a count, or a level times its time.
+// size is the order of parts: a count, or a level times its time.
 func (c *Total) size() float64 {
 	return max(math.Abs(c.Sum.Value), math.Abs(float64(float64(c.Time)*c.Mean.Value)))
 }
 
-// sums are the numbers of a cell; cycles is the one of cycles in the same part, nil without.
+// sums returns the numbers of a cell. cycles is the cell of cycles in the same part, nil if there is none.
 func (x *Counter) sums(c, cycles *cell, resolution uint64) Total {
 	per := func(v, n float64) numbers.Ratio {
 		if n == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
@@ -383,7 +384,7 @@ func (x *Counter) sums(c, cycles *cell, resolution uint64) Total {
 	return s
 }
 
-// Notes say what has to be known to read the numbers of a counter.
+// Notes say what a reader must know about the numbers of a counter.
 func (x *Counter) Notes() (list []string) {
 	name := numbers.Clean(x.Name, 48)
 	say := func(format string, args ...any) { list = append(list, name+": "+fmt.Sprintf(format, args...)) }
@@ -407,7 +408,7 @@ func (x *Counter) Notes() (list []string) {
 	return list
 }
 
-// Useful adds up instructions and cycles that are counted outside of calls of MPI; not defined where the trace has none.
+// Useful adds up instructions and cycles outside of calls of MPI. They are not defined where the trace has none.
 func Useful(r *results.Run) (instructions, cycles numbers.Ratio, err error) {
 	isOne := func(name, _ string) bool { return IsInstructions(name) || named(name, cycleNames) }
 	if !r.Rows || !slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool { return isOne(r.Defs.Text(m.Name), "") }) {
@@ -429,7 +430,7 @@ func Useful(r *results.Run) (instructions, cycles numbers.Ratio, err error) {
 	return
 }
 
-// Energy are the counters of energy and power, nil where the trace has none, or no rows.
+// Energy returns the counters of energy and power; nil where the trace has none, or no rows.
 func Energy(r *results.Run) ([]Counter, []table.Lost, error) {
 	is := func(name, unit string) bool {
 		p, _ := physicalOf(name, unit)

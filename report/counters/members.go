@@ -15,8 +15,8 @@ import (
 // Members find the counter that a row of METRIC is about, and its value.
 type Members struct {
 	defs    *trace.Definitions
-	member  map[uint32]int                // place of a member in the definitions
-	classes map[uint32]*trace.MetricClass // by their own references, and those of their instances
+	member  map[uint32]int                // index of a member in the definitions
+	classes map[uint32]*trace.MetricClass // by their own references and those of their instances
 }
 
 // NewMembers reads the definitions.
@@ -34,7 +34,7 @@ func NewMembers(d *trace.Definitions) *Members {
 	return x
 }
 
-// Of returns the place of the row's counter among the members of the definitions.
+// Of returns the index of the row's counter among the members of the definitions.
 func (x *Members) Of(m *xtf.Metric) (int, bool) {
 	c := x.classes[m.Metric]
 	k := m.Flags >> 8
@@ -45,16 +45,16 @@ func (x *Members) Of(m *xtf.Metric) (int, bool) {
 	return i, ok
 }
 
-// Name is the name of a member, by its place.
+// Name is the name of member i.
 func (x *Members) Name(i int) string {
 	m := &x.defs.MetricMembers[i]
 	return cmp.Or(x.defs.Text(m.Name), fmt.Sprintf("metric %d", m.Ref))
 }
 
-// Unit is the unit of a member, by its place.
+// Unit is the unit of member i.
 func (x *Members) Unit(i int) string { return x.defs.Text(x.defs.MetricMembers[i].Unit) }
 
-// How values of a metric come: the low bits of its mode in OTF2.
+// How a metric gives values: the low bits of its mode in OTF2.
 const (
 	counterModeMask = 0xf
 
@@ -62,13 +62,13 @@ const (
 	Relative    = 2 // since the record before
 )
 
-// Mode is how the values of a member come.
+// Mode is how a member gives values.
 func Mode(m *trace.MetricMember) uint32 { return uint32(m.Mode) & counterModeMask }
 
-// Types are what the bits of a value are, as OTF2 allows for metrics.
+// Types are the types that OTF2 allows for the values of metrics.
 var Types = []string{"uint64", "int64", "double"}
 
-// Value is a value as a floating-point number, rounded where an integer is beyond 2^53, and its place in Types.
+// Value is a value as a floating-point number, rounded where an integer is beyond 2^53, and the index of its type in Types.
 func Value(m *xtf.Metric) (v float64, kind int) {
 	switch trace.ValueType(m.Flags & 0xff) {
 	case trace.TypeInt64, trace.TypeInt32, trace.TypeInt16, trace.TypeInt8:
@@ -81,7 +81,7 @@ func Value(m *xtf.Metric) (v float64, kind int) {
 	return float64(m.Value), 0
 }
 
-// Bits of the mode in OTF2: what values are, and which time they are about; 0 of those is the time since the begin.
+// Bits of the mode in OTF2: what a value is, and which time it is about. 0 means the time since the begin.
 const (
 	counterTiming = 0xf0
 
@@ -92,7 +92,7 @@ const (
 	untilNext = 0x30
 )
 
-// IsInstructions reports whether a counter of the name counts instructions.
+// IsInstructions reports whether a counter with this name counts instructions.
 func IsInstructions(name string) bool { return named(name, instructionNames) }
 
 // Names of the two counters that efficiencies use, in lower case.
@@ -101,12 +101,12 @@ var (
 	cycleNames       = []string{"papi_tot_cyc", "cycles", "cpu-cycles", "perf::cycles", "perf::cpu-cycles"}
 )
 
-// named reports whether a counter has one of the names, with or without perf's mark of user mode.
+// named reports whether the name is in the list, with or without perf's mark of user mode.
 func named(name string, names []string) bool {
 	return slices.Contains(names, strings.TrimSuffix(strings.ToLower(name), ":u"))
 }
 
-// physical is what a counter measures in joules or watts: the factor of its values, 0 for neither.
+// physical is the factor by which the values of a counter become joules or watts; 0 for other counters.
 type physical struct {
 	power bool
 	scale float64
@@ -118,7 +118,7 @@ var physicalUnits = map[string]physical{
 	"W": {true, 1}, "Watt": {true, 1}, "Watts": {true, 1}, "watts": {true, 1}, "mW": {true, 1e-3}, "uW": {true, 1e-6}, "µW": {true, 1e-6}, "kW": {true, 1e3},
 }
 
-// physicalNames are counters whose unit traces do not give, by their source: components of PAPI, and hwmon of Linux below one.
+// physicalNames are counters whose traces do not give units, by their source: components of PAPI, and hwmon of Linux below one.
 var physicalNames = []struct {
 	source, part string
 	physical
@@ -132,7 +132,7 @@ var physicalNames = []struct {
 	{"powercap:::", "ENERGY_UJ", physical{false, 1e-6}},
 }
 
-// physicalOf tells what a counter measures: by its unit, else by its name, which is said.
+// physicalOf returns what a counter measures, from its unit or, with byName, from its name.
 func physicalOf(name, unit string) (p physical, byName bool) {
 	if p, ok := physicalUnits[unit]; ok {
 		return p, false

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// counterScope is what a metric tells of.
+// counterScope is what a metric is about.
 type counterScope struct {
 	target trace.P
 	calls  bool   // values belong to the calls of the target
@@ -15,7 +15,7 @@ type counterScope struct {
 	id     uint32 // trace.Undefined of a group of locations
 }
 
-// counterScopes finds what metrics tell of.
+// counterScopes finds what metrics are about.
 type counterScopes struct {
 	defs      *trace.Definitions
 	instances map[uint32]*trace.MetricInstance
@@ -40,13 +40,13 @@ const (
 	scopeNode
 )
 
-// of is what readings on location p are about.
+// of returns what the readings on location p are about.
 func (s *counterScopes) of(p trace.P, ref uint32) counterScope {
 	own := s.location(p)
 	x := s.instances[ref]
 	switch {
 	case x == nil && s.defs.Location(p).Type == trace.MetricLocation:
-		if g := s.defs.Location(p).Group; g != s.defs.Processes()[own.id].Group { // not recorded by the process
+		if g := s.defs.Location(p).Group; g != s.defs.Processes()[own.id].Group { // another process than the recording one
 			return s.node(s.defs.LocationGroup(g).Parent, own)
 		}
 		return s.process(own.id)
@@ -81,7 +81,7 @@ func (s *counterScopes) process(rank uint32) counterScope {
 	return counterScope{s.defs.Processes()[rank].First, true, true, rank}
 }
 
-// node is that of one process, if the node has no other one.
+// node returns the scope of a process, if it is the only one of the node.
 func (s *counterScopes) node(ref uint32, own counterScope) counterScope {
 	var ranks []uint32
 	for rank := range s.defs.Processes() {

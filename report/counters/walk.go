@@ -27,7 +27,7 @@ type openCall struct {
 	path   uint32
 }
 
-// newWalk begins at the first event of the location that a metric tells of, or at t before it.
+// newWalk begins at the first event of the location that a metric is about, or at t if that is earlier.
 func newWalk(g *counting, scope counterScope, t uint64) (*walk, error) {
 	p := scope.target
 	rank, _ := g.defs.Process(p)
@@ -58,7 +58,7 @@ func newWalk(g *counting, scope counterScope, t uint64) (*walk, error) {
 	return w, err
 }
 
-// pass goes on to t, and of the borders of calls at t to as many.
+// pass goes on to t, and passes up to borders borders of calls at t.
 func (w *walk) pass(t uint64, borders int) {
 	for {
 		call, enters := w.border()
@@ -85,7 +85,7 @@ func (w *walk) pass(t uint64, borders int) {
 	}
 }
 
-// spend gives the time until t to what the location is in.
+// spend adds the time until t to the parts that the location is in.
 func (w *walk) spend(t uint64) {
 	if t <= w.now {
 		return
@@ -110,7 +110,7 @@ func (w *walk) begin(t uint64) *window {
 	return x
 }
 
-// release takes a counter from its window, and ends the window with the last one.
+// release takes a counter out of its window. Without counters the window ends.
 func (w *walk) release(x *window) {
 	if x == nil || x == w.start {
 		return
@@ -123,7 +123,7 @@ func (w *walk) release(x *window) {
 	}
 }
 
-// border is when the next call begins, or the innermost one ends.
+// border returns when the next call begins or the innermost one ends.
 func (w *walk) border() (t uint64, enters bool) {
 	top := len(w.stack) - 1
 	switch {
@@ -155,7 +155,7 @@ func (w *walk) move(enters bool) {
 	w.calls.Next()
 }
 
-// edge is when the next execution of an interval begins or ends.
+// edge returns when the next execution of an interval begins or ends.
 func (w *walk) edge() (t uint64, begins bool) {
 	t = xtf.Never
 	for i := range w.open {

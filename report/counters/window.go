@@ -11,17 +11,17 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// countedLocation is the location in hand, which has the readings.
+// countedLocation is the location whose readings are being read.
 type countedLocation struct {
 	g       *counting
 	p       trace.P
 	metrics map[uint32]*metricRead // by reference
 	walks   map[counterScope]*walk
 	members map[memberRead]*memberValue
-	order   []memberRead // in which they came
-	in      *metricRead  // whose reading is in hand
-	reading int          // number of that
-	fresh   *window      // that begins with it
+	order   []memberRead // in the order of their first readings
+	in      *metricRead  // whose reading is current
+	reading int          // number of the current reading
+	fresh   *window      // that begins with the current reading
 	cells   map[cellKey]*cell
 	tallies map[int]*tally
 }
@@ -35,7 +35,7 @@ type metricRead struct {
 	same   int    // readings before it at its time
 }
 
-// memberRead is a counter, and what it tells of.
+// memberRead is a counter and what it is about.
 type memberRead struct {
 	scope  counterScope
 	member int
@@ -49,7 +49,7 @@ type memberValue struct {
 	window  *window // since then, or since the first event
 }
 
-// window is what happens since a reading, to the counters that were read then and not again.
+// window is what happens from a reading on, for the counters that were read then and not since.
 type window struct {
 	since   uint64
 	members int
@@ -57,7 +57,7 @@ type window struct {
 	nodes   map[uint32]spent // of intervals
 }
 
-// read passes over the readings of the location.
+// read reads the readings of the location.
 func (l *countedLocation) read() error {
 	var failed error
 	err := results.Load(l.g.r, xtf.Proc(l.p), func(m *xtf.Metric) {
@@ -93,7 +93,7 @@ func (l *countedLocation) read() error {
 	return cmp.Or(err, failed)
 }
 
-// open finds what a metric tells of that is read at t first.
+// open finds what a metric is about whose first reading is at t.
 func (l *countedLocation) open(ref uint32, t uint64) (*metricRead, error) {
 	x := &metricRead{scope: l.g.scopes.of(l.p, ref)}
 	x.scope.calls = x.scope.calls && l.g.calls
@@ -123,7 +123,7 @@ func (l *countedLocation) reads(x *metricRead, t uint64) {
 	x.walk.pass(t, borders)
 }
 
-// value takes a value of the reading in hand.
+// value takes a value of the current reading.
 func (l *countedLocation) value(x *metricRead, before *memberValue, i int, m *xtf.Metric) {
 	y := results.Made(l.tallies, i)
 	y.readings++
@@ -147,7 +147,7 @@ func (l *countedLocation) value(x *metricRead, before *memberValue, i int, m *xt
 			l.add(x.scope, x.walk, nil, m.T, i, counted{sum: v})
 		case timing == untilNext && before.seen:
 			l.add(x.scope, x.walk, w, m.T, i, counted{sum: u})
-		case timing != untilNext && w != nil && (before.seen || m.T > w.since): // what the first one tells of may lie before the trace
+		case timing != untilNext && w != nil && (before.seen || m.T > w.since): // the first reading may be about time before the trace
 			l.add(x.scope, x.walk, w, m.T, i, counted{sum: v})
 		}
 	case Accumulated:
@@ -184,7 +184,7 @@ func (l *countedLocation) value(x *metricRead, before *memberValue, i int, m *xt
 	before.Metric, before.seen, before.window = *m, true, l.fresh
 }
 
-// finish takes a value that holds after the last reading, until the end of the run.
+// finish takes a value that holds from the last reading to the end of the run.
 func (l *countedLocation) finish(key memberRead) {
 	m := l.members[key]
 	mode := uint32(l.g.defs.MetricMembers[key.member].Mode)
@@ -201,13 +201,13 @@ func (l *countedLocation) finish(key memberRead) {
 	}
 }
 
-// counted is what a reading adds: a sum, or a value that holds.
+// counted is what a reading adds: a sum, or a value that holds for a time.
 type counted struct {
 	sum, held float64
 	holds     bool
 }
 
-// add adds to all that the location was in, in the window before t; without one, at that instant.
+// add adds v to all parts that the location was in, in the window before t, or, without a window, at that instant.
 func (l *countedLocation) add(scope counterScope, walk *walk, w *window, t uint64, i int, v counted) {
 	took := uint64(0)
 	if w != nil {

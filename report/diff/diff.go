@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// DiffSchema names the form of JSON documents about two runs.
+// DiffSchema is the name of the form of JSON documents about two runs.
 const DiffSchema = "coppice.diff/1"
 
 // ErrRuns says that two runs cannot be compared.
@@ -27,10 +27,10 @@ var ErrRuns = errors.New("runs that cannot be compared")
 // Options choose what a comparison says.
 type Options struct {
 	Rules     results.Rules
-	Threshold numbers.Fraction // what counts as worse or better, 1/20 if not known
+	Threshold numbers.Fraction // change that counts as worse or better; 1/20 if not known
 }
 
-// A change of time below 1/leastShare of the first run's length counts for nothing: short intervals vary by much.
+// leastShare: changes of time below 1/leastShare of the first run's length are ignored, because short intervals vary by much.
 const leastShare = 100
 
 // Diff is two runs side by side, by interval, region and pattern of waits. Times are
@@ -43,12 +43,12 @@ type Diff struct {
 	Rule       string       `json:"rule"`       // time or efficiency: what decides about worse and better
 	Provenance []DiffOption `json:"provenance"` // what differs in how the files were made
 	Intervals  []DiffNode   `json:"intervals"`  // that both have, depth-first; the first is the whole program
-	Only       [2][]string  `json:"only"`       // intervals that one run has alone, the outermost of them
+	Only       [2][]string  `json:"only"`       // intervals that only one run has, the outermost ones
 	Waits      []DiffLine   `json:"waits"`      // of the whole program by pattern
 	Regions    []DiffRegion `json:"regions"`    // by falling difference of time
 	Worse      []DiffFound  `json:"worse"`      // intervals, by falling difference
 	Better     []DiffFound  `json:"better"`
-	Doubts     []string     `json:"doubts,omitempty"` // whether the runs compare
+	Doubts     []string     `json:"doubts,omitempty"` // reasons to doubt that the runs compare
 	Lost       []table.Lost `json:"lost,omitempty"`   // what could not be read, of both
 	samples    [2]*diffSample
 	pairs      [][2]int
@@ -130,7 +130,7 @@ type DiffRegion struct {
 	Time  DiffLine `json:"time"` // exclusive, mean of a process
 	Calls DiffLine `json:"calls"`
 	Bytes DiffLine `json:"bytes"`
-	only  int      // 1, 2: in the first or second run alone
+	only  int      // 1, 2: only in the first or second run
 
 	system bool // a function of a library of the system
 }
@@ -153,7 +153,7 @@ const (
 	diffSame   = "same"
 )
 
-// diffSample is what a run contributes to a comparison of two.
+// diffSample is a run as a comparison needs it.
 type diffSample struct {
 	*results.Sample
 	nodes     []results.Node
@@ -199,12 +199,12 @@ func New(a, b *results.Run, o Options) (*Diff, error) {
 	}
 	d.compareNodes()
 	d.compareRegions()
-	if d.Runs[0].ID == d.Runs[1].ID && !same && !d.changed() { // else they are of two traces with the same definitions and numbers of events
+	if d.Runs[0].ID == d.Runs[1].ID && !same && !d.changed() { // else they are two traces with the same definitions and numbers of events
 		a.File.Damaged(xtf.WholeRun, fmt.Errorf("%s and %s have one identity, but not the same bytes: one of them changed after it was written, or another build of coppice made it", a.Name, b.Name))
 	}
 	d.Lost = append(a.Complete(lost[0]), b.Complete(lost[1])...)
 	d.Rule = "time"
-	if d.Runs[0].Processes != d.Runs[1].Processes && d.samples[0].Processes != d.samples[1].Processes { // a monitor that has no events is no process more
+	if d.Runs[0].Processes != d.Runs[1].Processes && d.samples[0].Processes != d.samples[1].Processes { // a monitor without events is not another process
 		d.Rule = "efficiency"
 	}
 	d.findWorse()
@@ -228,7 +228,7 @@ func diffRun(r *results.Run, x *diffSample, rules results.Rules) (DiffRun, resul
 	return run, results.ParseProvenance(s.Provenance), err
 }
 
-// sameBytes compares two files, where identity and size leave it open.
+// sameBytes compares two files whose identity and size are equal.
 func sameBytes(a, b *DiffRun) (bool, error) {
 	if a.ID != b.ID || a.size != b.size {
 		return false, nil
@@ -260,7 +260,7 @@ func sameBytes(a, b *DiffRun) (bool, error) {
 	}
 }
 
-// compareProvenance lists what differs.
+// compareProvenance lists what differs in how the files were made.
 func (d *Diff) compareProvenance(a, b *results.Provenance) {
 	values := [2]map[string]string{{}, {}}
 	var names []string
@@ -284,10 +284,9 @@ func (d *Diff) compareProvenance(a, b *results.Provenance) {
 	}
 }
 
-// Condition is a comparison of a number of two runs with a limit, written as
-// [Condition] is: METRIC is that of the second run, METRIC.change how much more than
-// in the first run it is, METRIC.ratio how many times as much. Times are as in
-// conditions of one run: sums over processes where those are.
+// Condition is a comparison of a number of two runs with a limit, in the form of [conditions.Condition]. METRIC is the number of
+// the second run, METRIC.change how much more that is than in the first, METRIC.ratio how many times as much. Times are sums over
+// processes where those of one run are.
 type Condition = conditions.Condition[*results.Interval]
 
 // ParseCondition reads a condition.
@@ -295,8 +294,8 @@ func ParseCondition(text string) (*Condition, error) {
 	return conditions.Parse(text, results.Metrics(), "change", "ratio")
 }
 
-// Judge decides conditions. One whose metric is not defined, or whose interval only
-// one run has where both are asked for, holds: what was to be watched cannot be seen.
+// Judge decides conditions. A condition holds if its metric is not defined, or if it needs both runs and only one has the
+// interval: what was to be watched cannot be seen.
 func (d *Diff) Judge(list []*Condition) ([]conditions.Verdict, error) {
 	var verdicts []conditions.Verdict
 	b := d.samples[1]
@@ -317,8 +316,7 @@ func (d *Diff) Judge(list []*Condition) ([]conditions.Verdict, error) {
 	return verdicts, nil
 }
 
-// number is the number that a condition is about, of node n of the second run; not known
-// where it is not.
+// numberOf returns the number that a condition is about, for node n of the second run; not known where it is not defined.
 func (d *Diff) numberOf(c *Condition, n int) numbers.Fraction {
 	plain := results.Metrics()[conditions.Find(results.Metrics(), strings.TrimSuffix(c.Metric.Name, "."+c.Suffix))]
 	y := d.samples[1].value(&plain, d.samples[1].intervals[n], false)

@@ -1,3 +1,3 @@
-// Package diff puts two runs side by side, by interval, region and pattern of waits: what got worse, by how much, and what made it so;
-// and decides conditions about both.
+// Package diff compares two runs by interval, region and pattern of waits: what got worse, by how much, and why. It also decides
+// conditions about two runs.
 package diff

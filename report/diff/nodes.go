@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// diffName is a node's name, or its id where it has none. A line number is not a part of it: functions move.
+// diffName is a node's name, or its id where it has none. Line numbers are removed, because functions move.
 func diffName(x *results.Node) string {
 	switch {
 	case x.Name != "":
@@ -25,12 +25,11 @@ func diffName(x *results.Node) string {
 	return fmt.Sprintf("%s:%d", x.File[strings.LastIndexByte(x.File, '/')+1:], x.Line)
 }
 
-// MatchNodes pairs the nodes of two trees by the names on their paths, and of equal
-// names by their order. What has no partner is alone, and all inside of it.
-// O(nodes).
+// MatchNodes pairs the nodes of two trees by the names on their paths, and equal names by their order. A node without a partner
+// is in only, with all nodes inside it. O(nodes).
 func MatchNodes(a, b []results.Node) (pairs [][2]int, only [2][]int) {
 	known := results.NodeNumbers{Name: diffName, Ordered: true}
-	at := map[int]int{} // a's nodes by number
+	at := map[int]int{} // index of a's nodes by number
 	for i, n := range known.Of(a) {
 		at[n] = i
 	}
@@ -65,11 +64,11 @@ func labels(list []results.Node, i int) []string {
 	}
 }
 
-// timeMetric is the time of an interval that is judged: without set-up and end, unless the rules count them.
+// timeMetric is the time by which an interval is judged: without set-up and end, unless the rules count them.
 const timeMetric = "measured_execution"
 
-// DiffMetrics are the numbers of an interval that are compared. Times but execution
-// are means of a process, so that runs with other numbers of processes compare.
+// DiffMetrics are the numbers of an interval that are compared. Times except execution are means of a process, so that runs with
+// different numbers of processes compare.
 var DiffMetrics = []struct {
 	name string
 	mean bool
@@ -98,7 +97,7 @@ var DiffMetrics = []struct {
 	{"processors", false},
 }
 
-// value is a metric of an interval in the units of the comparison.
+// value returns a metric of an interval in the units of the comparison.
 func (x *diffSample) value(m *results.Metric, i *results.Interval, mean bool) numbers.Fraction {
 	v := m.Value(i)
 	if m.Kind == conditions.Time {
@@ -157,7 +156,7 @@ func (d *Diff) compareWaits() {
 	}
 }
 
-// compareRegions compares regions by name: what a run does not call counts as 0.
+// compareRegions compares regions by name. A region that a run does not call counts as 0.
 func (d *Diff) compareRegions() {
 	a, b := d.samples[0], d.samples[1]
 	all := maps.Clone(a.Regions)
@@ -199,10 +198,9 @@ func (d *Diff) changed() bool {
 		slices.ContainsFunc(d.Regions, func(x DiffRegion) bool { return differs(x.Time) || differs(x.Calls) || differs(x.Bytes) })
 }
 
-// findWorse finds what got worse and better. Runs with as many processes compare by
-// time without set-up: more or less of it by the threshold, and by leastShare of the
-// first run's length at least. Others compare by parallel efficiency: a difference
-// above the threshold, of intervals that take leastShare of the first run or more.
+// findWorse finds what got worse and better. Runs with equally many processes are compared by time without set-up: it must change
+// by the threshold, and by at least leastShare of the first run's length. Other runs are compared by parallel efficiency: it must
+// differ by more than the threshold, in an interval that takes at least leastShare of the first run.
 func (d *Diff) findWorse() {
 	least := d.Runs[0].Runtime.Div(leastShare)
 	for i := range d.Intervals {
@@ -279,7 +277,7 @@ func (d *Diff) foundText(i int, m *DiffLine) string {
 		text += d.functions(m.Change.Sign())
 	}
 	useful := n.Metric("largest_useful")
-	part := size // of which it has to be half, or well above the mean
+	part := size // it has to be half of that, or well above the mean
 	if best == "cpu" {
 		part = x.Change.Abs().Times(5).Div(2)
 	}
@@ -292,8 +290,8 @@ func (d *Diff) foundText(i int, m *DiffLine) string {
 	return text
 }
 
-// functions names the function of the program whose time changed most, in the direction of the whole, and that of libraries of the system, if it
-// changed more.
+// functions names the function of the program whose time changed most in the direction of the whole change, and the function of
+// the system's libraries, if that changed more.
 func (d *Diff) functions(sign int) (text string) {
 	alone := [...]string{"", " (in A alone)", " (in B alone)"}
 	name := func(x *DiffRegion) string { return numbers.Clean(x.Name, 60) + alone[x.only] }
@@ -317,7 +315,8 @@ func (d *Diff) functions(sign int) (text string) {
 	return text
 }
 
-// slowest says which process of A or B computes most in an interval and, of the whole program, in which region it is farthest above the mean.
+// slowest says which process of A or B computes most in an interval. For the whole program it adds the region in which this
+// process is farthest above the mean.
 func (d *Diff) slowest(i int, second bool) string {
 	k := 0
 	if second {
@@ -337,7 +336,7 @@ func (d *Diff) slowest(i int, second bool) string {
 	return text
 }
 
-// moved says what of calls and bytes of MPI changed by more than the threshold, in the direction of the time.
+// moved says which counts and bytes of MPI changed by more than the threshold, in the direction of the time.
 func (d *Diff) moved(n *DiffNode, sign int) (text string) {
 	for _, x := range []struct {
 		metric, what string

@@ -32,7 +32,7 @@ func (d *Diff) number(kind conditions.Kind, v DiffNumber) string {
 	return numbers.Grouped(text)
 }
 
-// rounded is a number in a sentence.
+// rounded prints a number for a sentence.
 func rounded(d *Diff, kind conditions.Kind, v DiffNumber) string {
 	if kind == conditions.Time && d.Runs[0].Resolution > 0 && v.Known() {
 		return numbers.Units{Resolution: 1}.Short(v.Fraction)
@@ -40,7 +40,7 @@ func rounded(d *Diff, kind conditions.Kind, v DiffNumber) string {
 	return d.number(kind, v)
 }
 
-// signed is a number with its sign, of a change.
+// signed prints a change with its sign.
 func (d *Diff) signed(kind conditions.Kind, v DiffNumber) string {
 	text := d.number(kind, v)
 	if v.Known() && v.Sign() > 0 {
@@ -49,7 +49,7 @@ func (d *Diff) signed(kind conditions.Kind, v DiffNumber) string {
 	return text
 }
 
-// signedPercent is a ratio as a change in per cent.
+// signedPercent prints a ratio as a change in per cent.
 func signedPercent(r numbers.Fraction) string {
 	v := r.Minus(numbers.Whole(1)).Times(100)
 	text := v.Fixed(1) + " %"
@@ -59,7 +59,7 @@ func signedPercent(r numbers.Fraction) string {
 	return text
 }
 
-// percent is the change of a line in per cent, "new" where there was nothing before.
+// percent prints the change of a line in per cent, "new" where there was nothing before.
 func (x *DiffLine) percent() string {
 	switch {
 	case x.Ratio.Known():
@@ -70,7 +70,7 @@ func (x *DiffLine) percent() string {
 	return ""
 }
 
-// Book has what differs between the runs.
+// Book shows what differs between the runs.
 func (d *Diff) Book(page bool, _ int) (*table.Book, error) {
 	u := numbers.Units{Resolution: d.Runs[0].Resolution}
 	b := &table.Book{
@@ -129,13 +129,13 @@ func (d *Diff) Book(page bool, _ int) (*table.Book, error) {
 	if !page {
 		b.Chapters = append(b.Chapters, found)
 	}
-	if d.Identical { // programs get the numbers all the same
+	if d.Identical { // programs get the numbers even then
 		b.Chapters = []*table.Chapter{{Blocks: []table.Block{{Table: d.data()}}}}
 	}
 	return b, nil
 }
 
-// cards are the numbers of a page's headline.
+// cards are the numbers of the headline of a page.
 func (d *Diff) cards() []table.Card {
 	root := &d.Intervals[0]
 	one := func(name, metric string) table.Card {
@@ -161,7 +161,7 @@ var verdictGrades = map[string]string{diffWorse: "poor", diffBetter: "good"}
 func (d *Diff) cell(kind conditions.Kind, v DiffNumber) table.Cell {
 	c := table.Cell{Text: d.number(kind, v)}
 	if v.Known() {
-		b, _ := v.MarshalJSON() // of a number that is known
+		b, _ := v.MarshalJSON() // the number is known
 		c.Value = string(b)
 	}
 	return c
@@ -171,12 +171,12 @@ func (d *Diff) change(x *DiffLine) table.Cell {
 	return table.Named(d.signed(x.kind, x.Change), d.cell(x.kind, x.Change).Value)
 }
 
-// ratio is the change in per cent; programs get B / A.
+// ratio prints the change in per cent; programs get B / A.
 func (d *Diff) ratio(x *DiffLine) table.Cell {
 	return table.Named(x.percent(), d.cell(conditions.Share, x.Ratio).Value)
 }
 
-// intervals has a line for each interval of both runs, and what one has alone.
+// intervals has a line for each interval of both runs, and lists those that only one run has.
 func (d *Diff) intervals(b *table.Book, c *table.Chapter) {
 	longest := numbers.Whole(0)
 	if x := d.Intervals[0].Metric(timeMetric); x.A.Known() && x.B.Known() {
@@ -212,7 +212,7 @@ func (d *Diff) intervals(b *table.Book, c *table.Chapter) {
 	}
 }
 
-// without says what times of intervals leave out.
+// without says what the times of intervals leave out.
 func (d *Diff) without() string {
 	if x := d.Intervals[0].Metric("setup"); !d.rules.Init && x.A.Known() && x.B.Known() && (x.A.Sign() > 0 || x.B.Sign() > 0) {
 		return " without MPI_Init and MPI_Finalize"
@@ -234,7 +234,7 @@ func diffBars(x *DiffLine, longest numbers.Fraction) template.HTML {
 	return w.HTML()
 }
 
-// lineTable has numbers of both runs.
+// lineTable lists numbers of both runs.
 func (d *Diff) lineTable(title, head string, list []DiffLine) *table.Table {
 	t := &table.Table{Title: title, Columns: []table.Column{table.Words(head, ""), table.Ints("A", ""), table.Ints("B", ""), table.Ints("change", ""), table.Words("%", "")}}
 	for i := range list {
@@ -251,7 +251,7 @@ func (d *Diff) lineTable(title, head string, list []DiffLine) *table.Table {
 	return t
 }
 
-// regionTable has the regions whose time changed most.
+// regionTable lists the regions whose time changed most.
 func (d *Diff) regionTable() *table.Table {
 	return table.Fill(&table.Table{Title: "Regions by change of exclusive time, mean of a process", Columns: []table.Column{
 		table.Words("regions by change, mean of a process", ""), table.Ints("time A", ""), table.Ints("time B", ""), table.Ints("change", ""), table.Words("%", ""), table.Ints("calls A", ""), table.Ints("B", ""),
@@ -268,7 +268,7 @@ func (d *Diff) regionTable() *table.Table {
 	})
 }
 
-// data has a row for each number: what it is of, and what it is.
+// data has a row for each number: what it belongs to, and its values.
 func (d *Diff) data() *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		table.Words("", "kind").Hidden(), table.Words("", "name").Hidden(), table.Words("", "metric").Hidden(), table.Reals("", "a").Hidden(), table.Reals("", "b").Hidden(), table.Reals("", "change").Hidden(), table.Reals("", "ratio").Hidden(),

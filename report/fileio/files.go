@@ -13,17 +13,17 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Totals are what a run reads from files and writes to them: operations that the trace has, each counted for the interface that the program
-// called. One that MPI-IO does through POSIX is in the sums of both, where both were recorded.
+// Totals is what a run reads from files and writes to them: the operations in the trace, counted for the interface that the
+// program called. An operation that MPI-IO does through POSIX is in the sums of both interfaces, if both were recorded.
 type Totals struct {
 	Interfaces []Use   `json:"interfaces"` // over all files and processes
 	Files      []Use   `json:"files"`      // by file and interface
-	Nodes      []Use   `json:"nodes"`      // where processes of more than one have operations
+	Nodes      []Use   `json:"nodes"`      // where processes of several nodes have operations
 	Processes  []Use   `json:"processes"`
 	Sizes      []Sizes `json:"sizes"` // by interface and size, ascending
 }
 
-// Use adds up operations. Lists of it have the longest first.
+// Use is a sum of operations. Lists of Use begin with the longest.
 type Use struct {
 	Interface string  `json:"interface"`
 	File      string  `json:"file,omitempty"`
@@ -34,43 +34,44 @@ type Use struct {
 	TopBytes  uint64  `json:"most_bytes"`
 	Read      Sum     `json:"read"`
 	Write     Sum     `json:"write"`
-	Other     Sum     `json:"other"` // flush and the like
+	Other     Sum     `json:"other"` // flush and similar ones
 
 	Busy [Bins]uint64 `json:"-"` // time of operations in each of as many equal parts of the run
-	user uint32       // the last process
+	user uint32       // the process added last
 	own  uint64       // its bytes
 }
 
-// Bins is how many parts of the run the times of a file are told for.
+// Bins is the number of parts of the run for which Busy has the time of a file.
 const Bins = 96
 
-// Sum is operations of one kind. Time is from begin to end of each, in ticks: those in progress at the same time add up.
+// Sum is the operations of one kind. Time is the sum of their durations in ticks, so operations in progress at the same time
+// count several times.
 type Sum struct {
 	Count   uint64 `json:"count"`
 	Bytes   uint64 `json:"bytes"` // that were read or written
 	Time    uint64 `json:"time"`
 	Small   uint64 `json:"small"`       // asked for fewer than SmallIO bytes
-	Unended uint64 `json:"without_end"` // have no time, and no bytes
+	Unended uint64 `json:"without_end"` // without an end: they have no time and no bytes
 
-	// Of operations that moved bytes at an offset that is known. Sequential ones begin at the end of the one before of the process, on the
-	// file and of the kind, or beyond it; consecutive ones exactly there.
+	// Of operations that moved bytes at a known offset. A sequential one begins at or after the end of the one before (of the
+	// same process, file and kind); a consecutive one begins exactly there.
 	Placed      uint64 `json:"placed"`
-	Followed    uint64 `json:"followed"` // those with one before
+	Followed    uint64 `json:"followed"` // those with an operation before
 	Sequential  uint64 `json:"sequential"`
 	Consecutive uint64 `json:"consecutive"`
 	Unaligned   uint64 `json:"unaligned"`   // begin at no multiple of Alignment
-	Again       uint64 `json:"bytes_again"` // at least so many were read before by the process, and not written since
+	Again       uint64 `json:"bytes_again"` // at least so many were read before by the same process, and not written since
 
-	once, reach uint64 // of reads: the others of these, and the largest end of one
+	once, reach uint64 // of reads: bytes that are not in Again, and the largest end of a read
 }
 
-// Shared are bytes that several processes read, at least, of a file that nobody writes.
+// Shared is a lower bound of the bytes that several processes read, of a file that nobody writes.
 func (s *Sum) Shared() uint64 { return s.once - min(s.once, s.reach) }
 
-// Random are operations that begin before the end of the one before.
+// Random is the number of operations that begin before the end of the one before.
 func (s *Sum) Random() uint64 { return s.Followed - s.Sequential }
 
-// Add adds another sum, and reports whether bytes and time fit.
+// Add adds another sum. It returns false if bytes or time do not fit.
 func (s *Sum) Add(o *Sum) bool {
 	s.Count, s.Small, s.Unended = s.Count+o.Count, s.Small+o.Small, s.Unended+o.Unended
 	s.Placed, s.Followed, s.Sequential = s.Placed+o.Placed, s.Followed+o.Followed, s.Sequential+o.Sequential
@@ -79,7 +80,7 @@ func (s *Sum) Add(o *Sum) bool {
 	return xtf.Add(&s.Bytes, o.Bytes) && xtf.Add(&s.Time, o.Time)
 }
 
-// Sizes counts operations that ask for at least From bytes and fewer than those of the next size.
+// Sizes counts operations by size: those that ask for at least From bytes and fewer than the next From.
 type Sizes struct {
 	Interface string `json:"interface"`
 	From      uint64 `json:"from"`
@@ -92,17 +93,17 @@ const (
 	Alignment = 4096    // bytes: the usual block of file systems, which Darshan takes too where they tell no other
 )
 
-// ioSizes begin the classes of sizes.
+// ioSizes are the lower bounds of the classes of sizes, in bytes.
 var ioSizes = [...]uint64{0, 100, 1e3, 10e3, 100e3, 1e6, 10e6, 100e6, 1e9}
 
-// handleUse is what a location did with a handle: read, write, other.
+// handleUse is what a location did with a handle: reads, writes, others.
 type handleUse struct {
 	sums  [3]Sum
 	sizes [len(ioSizes)][2]uint64
 	busy  [Bins]uint64
 }
 
-// addBusy adds the time of an operation to parts of the run.
+// addBusy adds the time of an operation to the parts of the run that it overlaps.
 func (u *handleUse) addBusy(run results.Span, from, to uint64) {
 	if from, to = max(from, run.Begin), min(to, run.End); from >= to {
 		return
@@ -117,7 +118,8 @@ func (u *handleUse) addBusy(run results.Span, from, to uint64) {
 	}
 }
 
-// fileTable adds up what locations do. Memory: of the handles of a location, and of files, nodes and processes that have operations.
+// fileTable adds up the operations of locations. Memory: of the handles of a location, and of files, nodes and processes with
+// operations.
 type fileTable struct {
 	defs       *trace.Definitions
 	names      map[uint32][2]string // interface and file of a handle
@@ -125,13 +127,13 @@ type fileTable struct {
 	of         []int // node of each process
 	uses       map[useKey]*Use
 	sizes      map[string]*[len(ioSizes)][2]uint64
-	operations map[uint32]*handleUse // of the location in hand
+	operations map[uint32]*handleUse // of the current location
 	over       bool                  // a sum exceeds 64 bits
 	run        results.Span
-	owner      map[handleOf]trace.P // the location of a process that uses a handle; several: Undefined32
+	owner      map[handleOf]trace.P // the location of a process that uses a handle; Undefined32: several
 }
 
-// useKey names a sum: of an interface, and of a file, a node or a process, or of all.
+// useKey identifies a sum: of an interface, and of a file, a node, a process, or all.
 type useKey struct {
 	of     byte // 'f', 'n', 'p' or 'i'
 	name   [2]string
@@ -160,7 +162,7 @@ func New(r *results.Run, ranks results.Ranks) (*Totals, []table.Lost, error) {
 		if err := results.Load(r, xtf.Proc(p), g.count); err != nil {
 			return err
 		}
-		if g.over && !over { // this location is left out
+		if g.over && !over { // leave this location out
 			g.over = false
 			return tooMuch
 		}
@@ -186,7 +188,7 @@ func handleNames(d *trace.Definitions) map[uint32][2]string {
 	})
 }
 
-// count takes an operation of the location in hand.
+// count adds an operation of the current location.
 func (g *fileTable) count(x *xtf.IO) {
 	u := results.Made(g.operations, x.Handle)
 	op := min(x.Op&xtf.IOOpMask, xtf.IOOther)
@@ -214,7 +216,7 @@ func (g *fileTable) count(x *xtf.IO) {
 	g.over = !xtf.Add(&s.Time, x.End-x.T) || !xtf.Add(&s.Bytes, done) || g.over
 }
 
-// join adds the location in hand to what it belongs to.
+// join adds the current location to its sums.
 func (g *fileTable) join(p trace.P) {
 	process, _ := g.defs.Process(p)
 	for handle, u := range g.operations {
@@ -236,7 +238,7 @@ func (g *fileTable) join(p trace.P) {
 	}
 }
 
-// name is interface and file of a handle.
+// name returns the interface and the file of a handle.
 func (g *fileTable) name(handle uint32) [2]string {
 	if name, ok := g.names[handle]; ok {
 		return name
@@ -244,7 +246,7 @@ func (g *fileTable) name(handle uint32) [2]string {
 	return [2]string{"not known", fmt.Sprintf("handle %d", handle)}
 }
 
-// keys are the sums that operations of a process belong to.
+// keys are the sums that the operations of a process belong to.
 func (g *fileTable) keys(process uint32, name [2]string) []useKey {
 	keys := []useKey{{'i', [2]string{name[0]}, 0}, {'f', name, 0}, {'p', [2]string{name[0]}, process}}
 	if int(process) < len(g.of) {
@@ -271,7 +273,7 @@ func (g *fileTable) use(k useKey) *Use {
 	return u
 }
 
-// join adds what a process did with a handle; processes ascend.
+// join adds what a process did with a handle. Processes come in ascending order.
 func (u *Use) join(process uint32, x *handleUse) (fits bool) {
 	fits = true
 	if u.Users == 0 || u.user != process {

@@ -12,9 +12,10 @@ import (
 
 type handleOf struct{ process, handle uint32 }
 
-// places adds what is known of offsets, from the events in the call graph, which has what rows of operations have not: the attribute
-// Offset of an operation, or the position of its handle, which opening, seeking and each operation without an offset move. A handle that
-// several locations of a process use has no position here: who moves it first is not looked at. Offsets of MPI-IO count elements of a view.
+// places adds what is known of offsets. It comes from the events in the call graph, which have more than the rows of operations:
+// the attribute Offset of an operation, and the position of its handle, which opens, seeks and operations without an offset move.
+// A handle that several locations of a process use has no position here, because their order is not followed. Offsets of MPI-IO
+// count elements of a view.
 func (g *fileTable) places(r *results.Run, ranks results.Ranks) ([]table.Lost, error) {
 	if len(g.owner) == 0 {
 		return nil, nil
@@ -67,14 +68,14 @@ type placing struct {
 	p         trace.P
 	process   uint32
 	offset    map[uint32]bool // attributes
-	elements  map[uint32]bool // handles whose offsets are no bytes
+	elements  map[uint32]bool // handles whose offsets are not bytes
 	positions map[uint32]*position
 	files     map[[2]string]*placedFile
 	begun     map[[2]uint64]begunAt // by handle and number
 	list      []trace.EventAttribute
 }
 
-// position is where the next operation on a handle is, and on its duplicates.
+// position is the offset of the next operation on a handle and its duplicates.
 type position struct {
 	at    uint64
 	known bool
@@ -134,7 +135,7 @@ func (x *placing) begin(b *trace.Batch, e *trace.Event, w []uint64) {
 	x.begun[[2]uint64{w[0], w[4]}] = o
 }
 
-// complete takes an operation that moved so many bytes.
+// complete ends an operation that moved bytes.
 func (x *placing) complete(o *begunAt, bytes uint64) {
 	end := o.at + bytes
 	if bytes == trace.Undefined64 || end < o.at {
@@ -173,12 +174,12 @@ func (x *placing) complete(o *begunAt, bytes uint64) {
 	}
 }
 
-// ranges are bytes of a file, ascending and apart; mostRanges at most, of which the shortest ones are forgotten.
+// ranges are parts of a file, ascending and disjoint. There are at most mostRanges; of more, the shortest are forgotten.
 type ranges []results.Span
 
 const mostRanges = 1024
 
-// first is the place of the first range that ends after at, or where it would be.
+// first is the index of the first range that ends after at, or where it would be.
 func (r ranges) first(at uint64) int {
 	i, _ := slices.BinarySearchFunc(r, at, func(x results.Span, at uint64) int {
 		if x.End <= at {
@@ -189,7 +190,7 @@ func (r ranges) first(at uint64) int {
 	return i
 }
 
-// add adds bytes, and returns how many of them were there.
+// add adds bytes, and returns how many of them were in ranges already.
 func (r *ranges) add(from, to uint64) (again uint64) {
 	i := r.first(from)
 	k := i
@@ -212,7 +213,7 @@ func (r *ranges) add(from, to uint64) (again uint64) {
 	return again
 }
 
-// remove takes bytes away.
+// remove removes bytes.
 func (r *ranges) remove(from, to uint64) {
 	i := r.first(from)
 	k := i
@@ -231,7 +232,7 @@ func (r *ranges) remove(from, to uint64) {
 	}
 }
 
-// bound forgets the shortest range of too many.
+// bound forgets the shortest range if there are too many.
 func (r *ranges) bound() {
 	if len(*r) <= mostRanges {
 		return

@@ -28,7 +28,7 @@ type GraphReader struct {
 	Dev    graph.Deviation
 }
 
-// OfMetrics reports whether the location records metrics of others: its time is nobody's.
+// OfMetrics reports whether the location records metrics of others. Such a location has no time of its own.
 func (g *GraphReader) OfMetrics() bool { return g.run.Defs.Location(g.p).Type == trace.MetricLocation }
 
 // NewReader opens the call graph of location p.
@@ -52,8 +52,7 @@ func NewReader(r *results.Run, p trace.P) (*GraphReader, error) {
 	return g, nil
 }
 
-// clock turns ticks since the origin into the graph's times; what no clock shows
-// becomes its last tick.
+// clock turns ticks since the origin into times of the graph. Ticks that the clock cannot show become its last tick.
 func (g *GraphReader) clock(ticks uint64) trace.Time {
 	if t := g.origin + trace.Time(ticks); t >= g.origin {
 		return t
@@ -61,12 +60,11 @@ func (g *GraphReader) clock(ticks uint64) trace.Time {
 	return ^trace.Time(0)
 }
 
-// Ticks is the other way round: ticks since the origin of the run at a time of the graph.
+// Ticks is the reverse of clock: ticks since the origin of the run at a time of the graph.
 func (g *GraphReader) Ticks(t trace.Time) uint64 { return uint64(t - min(g.origin, t)) }
 
-// off returns how far the time at a cursor may be off, nil if the graph is exact:
-// what the bound of gaps guarantees, or the largest error of the location, which
-// the analysis counted, if that is less.
+// off returns how far the time at a cursor may be off, nil if the graph is exact. This is the guaranteed bound of gaps or, if it
+// is less, the largest error of the location, which the analysis counted.
 func (g *GraphReader) off(c *ccg.Cursor) *uint64 {
 	if g.Dev.Lossless() {
 		return nil
@@ -75,7 +73,7 @@ func (g *GraphReader) off(c *ccg.Cursor) *uint64 {
 	return &n
 }
 
-// Failed says whose graph an error is about.
+// Failed adds to an error whose graph it is about.
 func (g *GraphReader) Failed(err error) error {
 	return fmt.Errorf("%s: location %d: %w", g.run.Name, g.run.Defs.Location(g.p).Ref, err)
 }
@@ -101,14 +99,13 @@ type Walk struct {
 
 // From is where a walk begins.
 type From struct {
-	Event   uint64 // number; forwards the first one, backwards the one after the first
-	Time    uint64 // ticks, if ByTime: the first event then or later, backwards the last one before
+	Event   uint64 // number: forwards of the first event, backwards of the one after the first
+	Time    uint64 // ticks, if ByTime: the first event at or after it, backwards the last one before it
 	ByTime  bool
 	Reverse bool // from the end
 }
 
-// Walk returns up to n events from a place on, in the order in which they are
-// passed.
+// Walk returns up to n events from a place on, in the order of the walk.
 func (g *GraphReader) Walk(from From, n int) (*Walk, error) {
 	w := &Walk{Place: g.run.Place(g.p), Backwards: from.Reverse, Events: []EventAt{}, Bound: g.run.BoundOf(g.Dev)}
 	c := g.Index.Cursor()
@@ -148,7 +145,7 @@ type Instance struct {
 	Region   uint32         `json:"region"`
 	Name     string         `json:"name"`
 	Calls    uint64         `json:"calls"` // of the region on the location
-	Found    bool           `json:"found"` // the rest is 0 if there is no such call
+	Found    bool           `json:"found"` // false: there is no such call, and the fields below are 0
 	Number   uint64         `json:"number"`
 	Depth    int            `json:"depth"`
 	Event    uint64         `json:"event"`      // number of its enter
@@ -156,7 +153,7 @@ type Instance struct {
 	Begin    uint64         `json:"begin"`      // ticks
 	End      uint64         `json:"end"`
 	Duration uint64         `json:"duration"`
-	Cut      bool           `json:"cut"` // it never left: the last event ends it
+	Cut      bool           `json:"cut"` // it has no leave: the last event ends it
 	Bound    *results.Bound `json:"bound"`
 	Off      *uint64        `json:"deviation,omitempty"` // how far the duration may be off; absent: exact
 }
@@ -210,8 +207,8 @@ func (x *Instance) WriteText(out io.Writer, u numbers.Units) error {
 // ErrSpan says that a span of time or a width makes no sense.
 var ErrSpan = errors.New("not a span of time")
 
-// Window is what the chosen processes did in [Begin, End), from the call graph.
-// Of a call that reaches over a border the part inside counts.
+// Window is what the chosen processes did in [Begin, End), from the call graph. Calls that cross a border count with the part
+// inside.
 type Window struct {
 	Ranks         string         `json:"ranks"`
 	Locations     int            `json:"locations"`
@@ -236,12 +233,12 @@ type WindowRegion struct {
 	Calls     uint64        `json:"calls"`    // begun inside
 	Touching  uint64        `json:"touching"` // open inside
 	Exclusive uint64        `json:"exclusive"`
-	Inclusive uint64        `json:"inclusive"` // some call open, however many
+	Inclusive uint64        `json:"inclusive"` // with calls of it open, nested ones counted once
 	Share     numbers.Ratio `json:"share"`     // exclusive, of the locations' time in the window
 }
 
-// EachReader opens the graphs of the chosen processes' locations that have
-// events, one after another. What cannot be read is returned as lost.
+// EachReader opens the graphs of the chosen processes' locations that have events, one after another. It returns locations that
+// cannot be read as lost.
 func EachReader(r *results.Run, ranks results.Ranks, section string, f func(*GraphReader) error) ([]table.Lost, error) {
 	if _, err := r.Graph(); err != nil {
 		return nil, err
@@ -270,7 +267,7 @@ func NewWindow(r *results.Run, ranks results.Ranks, begin, end uint64) (*Window,
 		}
 		if sum == nil {
 			sum = &iv
-		} else if err := sum.Add(&iv); errors.Is(err, ccg.ErrRange) { // its clock is not that of the locations before
+		} else if err := sum.Add(&iv); errors.Is(err, ccg.ErrRange) { // its clock differs from that of earlier locations
 			return g.Failed(fmt.Errorf("%w: %w", err, graph.ErrCorrupt))
 		} else if err != nil {
 			return g.Failed(err)
@@ -326,7 +323,7 @@ type PictureRegion struct {
 	Region uint32 `json:"region"`
 	Name   string `json:"name"`
 	Pixels uint64 `json:"pixels"`
-	Time   uint64 `json:"time"` // ticks in pixels of its own
+	Time   uint64 `json:"time"` // ticks in the pixels that show it
 }
 
 // PictureRow is a location of a Picture.
@@ -435,7 +432,7 @@ func (x *Window) WriteText(out io.Writer, u numbers.Units, limit int) error {
 	})
 }
 
-// letters stand for regions in a picture, the last one for all others.
+// letters are the regions of a picture; the last letter is all others.
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#"
 
 // WriteText draws a line per location and a legend.
@@ -480,15 +477,14 @@ type Stack struct {
 	results.Place
 	Source results.Source `json:"source"`
 	Time   uint64         `json:"time"`   // ticks
-	Event  *uint64        `json:"events"` // until then; nil from rows
+	Event  *uint64        `json:"events"` // events until then; nil from rows
 	Calls  []StackCall    `json:"calls"`  // outermost first
 	Bound  *results.Bound `json:"bound"`
-	Off    *uint64        `json:"deviation,omitempty"` // how far stored times there may be off; absent: exact
+	Off    *uint64        `json:"deviation,omitempty"` // how far stored times near it may be off; absent: exact
 }
 
-// NewStack returns the calls of location p that are open after all events at or
-// before an instant: of rows those with T <= ticks < End. What rows cost is added
-// to st.
+// NewStack returns the calls of location p that are open after all events at or before an instant: in rows, those with T <= ticks
+// < End. It adds the cost of rows to st.
 func NewStack(r *results.Run, p trace.P, ticks uint64, from results.Source, st *xtf.Stats) (*Stack, error) {
 	from, err := r.Source(from)
 	if err != nil {
@@ -525,12 +521,12 @@ func stackOfRows(r *results.Run, s *Stack, p trace.P, st *xtf.Stats) error {
 	return nil
 }
 
-// stack fills in what the graph knows.
+// stack fills in what the call graph knows.
 func (g *GraphReader) stack(s *Stack) error {
 	s.Bound = g.run.BoundOf(g.Dev)
 	c := g.Index.Cursor()
 	err := c.SeekEvent(g.Loc.Events())
-	if t := g.clock(s.Time); t+1 != 0 { // to after the last event at or before it
+	if t := g.clock(s.Time); t+1 != 0 { // go to after the last event at or before it
 		err = c.SeekTime(t + 1)
 	}
 	if err != nil {

@@ -14,24 +14,23 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Statistics is what chosen processes did in a span of time, from the indexes of
-// their rows: the cost depends neither on the length of the span nor, but for the
-// height of the index, on the number of rows.
+// Statistics is what chosen processes did in a span of time, from the indexes of their rows. The cost does not depend on the
+// length of the span, nor, except for the height of the index, on the number of rows.
 type Statistics struct {
 	Ranks     string          `json:"ranks"`
 	Begin     uint64          `json:"begin"` // ticks
 	End       uint64          `json:"end"`
-	Processes uint64          `json:"processes"` // that lived in there
-	Items     results.Spreads `json:"items"`     // exact: running totals at the end less those at the beginning
+	Processes uint64          `json:"processes"` // with events in the span
+	Items     results.Spreads `json:"items"`     // exact: differences of running totals
 	Functions []Function      `json:"functions"` // by falling upper bound of exclusive time
-	Exact     bool            `json:"exact"`     // functions too
+	Exact     bool            `json:"exact"`     // Functions are exact too
 	PageReads uint64          `json:"page_reads"`
-	Overhead  numbers.Sum     `json:"overhead_as_cpu,omitzero"` // ticks of the whole run: OverheadAsCPU
+	Overhead  numbers.Sum     `json:"overhead_as_cpu,omitzero"` // ticks of the whole run, see OverheadAsCPU
 	Lost      []table.Lost    `json:"lost,omitempty"`
 }
 
-// Function is what a region did in the span. Whole time bins are the lower
-// bounds; the two bins that the borders cut may add up to the upper ones.
+// Function is what a region did in the span. The lower bounds come from whole time bins; the upper ones add what the two bins
+// that the borders cut can hold.
 type Function struct {
 	Region    uint32 `json:"region"`
 	Name      string `json:"name"`
@@ -42,8 +41,7 @@ type Function struct {
 	order     int
 }
 
-// Limits are a number that lies between two others; equal ones are exact, and a
-// plain number in JSON.
+// Limits are bounds of a number. If they are equal, the number is exact, and plain in JSON.
 type Limits struct{ Lower, Upper uint64 }
 
 // MarshalJSON writes a number, or an object with the bounds.
@@ -54,8 +52,7 @@ func (l Limits) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{"lower":%d,"upper":%d}`, l.Lower, l.Upper), nil
 }
 
-// NewStatistics reads the statistics of a span; exact also reads the rows of calls
-// in the time bins that the borders cut.
+// NewStatistics reads the statistics of a span. With exact it also reads the rows of calls in the time bins that the borders cut.
 func NewStatistics(r *results.Run, ranks results.Ranks, begin, end uint64, exact bool) (*Statistics, error) {
 	if begin > end {
 		return nil, fmt.Errorf("from tick %d to %d: %w", begin, end, ErrSpan)
@@ -85,9 +82,8 @@ func NewStatistics(r *results.Run, ranks results.Ranks, begin, end uint64, exact
 	return x, err
 }
 
-// Functions gathers what regions did in a span of time, location by location:
-// bounds by region, in the order of the definitions; the last is of all regions
-// that they do not have. It belongs to one goroutine. Memory: 128 bytes a region.
+// Functions gathers what regions did in a span of time, location by location: bounds by region, in the order of the definitions.
+// The last element is all regions without a definition. It belongs to one goroutine. Memory: 128 bytes a region.
 type Functions struct {
 	r          *results.Run
 	begin, end uint64
@@ -95,7 +91,7 @@ type Functions struct {
 	upper      [][4]uint64
 }
 
-// NewFunctions begins with nothing.
+// NewFunctions begins without sums.
 func NewFunctions(r *results.Run, begin, end uint64) *Functions {
 	n := len(r.Defs.Regions) + 1
 	return &Functions{r: r, begin: begin, end: end, lower: make([][4]uint64, n), upper: make([][4]uint64, n)}
@@ -111,10 +107,9 @@ func (f *Functions) Join(o *Functions) {
 	}
 }
 
-// Add adds the time bins of location p, or those of the whole run: whole bins, of
-// each level at most three on either side, and the two that are cut. Of a
-// location, exact reads the calls in these. A span around all events has one bin,
-// the widest, and no bounds.
+// Add adds the time bins of location p, or those of the whole run: whole bins, at most three of each level on either side, and
+// the two bins that the borders cut. With exact it reads the calls of a location in these two. A span around all events takes a
+// single bin, the widest, and is exact.
 func (f *Functions) Add(p xtf.Proc, exact bool, st *xtf.Stats) error {
 	a, err := f.r.File.Array(p, xtf.TypeTimeBin)
 	if err != nil {
@@ -170,12 +165,11 @@ func (f *Functions) fills(level uint8, bin uint64) bool {
 	return f.begin <= first && last < f.end
 }
 
-// whole adds the bins from first to last of the finest level, in as few wider
-// ones as hold them.
+// whole adds the bins from first to last of the finest level, using as few and as wide bins as possible.
 func (f *Functions) whole(a *xtf.Array, bins *xtf.Pyramid, first, last uint64) error {
 	for level := bins.Finest; first <= last; level++ {
 		from, to := first, last
-		if level < bins.Top { // what the next level cannot take
+		if level < bins.Top { // bins that the next level cannot cover
 			from, to = min((first+3)&^3, last+1), (last+1)&^3
 		}
 		if level == bins.Top || from >= to {
@@ -222,8 +216,8 @@ func (f *Functions) bins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, la
 	})
 }
 
-// cut adds a bin that a border of the span cuts: to the upper bounds as much as
-// fits the part inside, or exactly from the calls there.
+// cut adds a bin that a border of the span cuts. It adds to the upper bounds what the part inside can hold, or exact sums from
+// the calls there.
 func (f *Functions) cut(a *xtf.Array, bins *xtf.Pyramid, p xtf.Proc, bin uint64, exact bool, st *xtf.Stats) error {
 	t1, t2 := xtf.BinSpan(xtf.BinKey(bins.Finest, bin))
 	begin, end := max(t1, f.begin), min(max(t2, t2+1), f.end)
@@ -255,7 +249,7 @@ func (f *Functions) calls(p xtf.Proc, begin, end uint64, st *xtf.Stats) error {
 	}
 	own := map[uint64]uint64{}  // exclusive ticks of calls by row
 	regions := map[uint64]int{} // of the same
-	covered := map[int]uint64{} // by region: up to when its calls were counted
+	covered := map[int]uint64{} // until when the calls of a region were counted
 	var order []uint64
 	err = a.Counted(st).Overlapping(begin, end, func(n uint64, row []byte) bool {
 		var x xtf.Call
@@ -287,8 +281,7 @@ func (f *Functions) calls(p xtf.Proc, begin, end uint64, st *xtf.Stats) error {
 	return f.instants(a.Counted(st), begin)
 }
 
-// instants counts the calls that begin and end at the first tick: they do not
-// reach into the span.
+// instants counts the calls that begin and end at the first tick of the span, which have no part in it.
 func (f *Functions) instants(a *xtf.Array, begin uint64) error {
 	n1, err := a.Rank(begin)
 	if err != nil {
@@ -311,8 +304,7 @@ func (f *Functions) both(i, k int, v uint64) {
 	f.upper[i][k] += v
 }
 
-// Lines are the regions that did something, by falling upper bound of exclusive
-// time.
+// Lines returns the regions that did something, by falling upper bound of exclusive time.
 func (f *Functions) Lines() []Function {
 	list := []Function{}
 	for i := range f.upper {
@@ -354,7 +346,7 @@ func (x *Statistics) WriteText(out io.Writer, u numbers.Units, limit int) error 
 	})
 }
 
-// cell has the bounds, or the one number.
+// cell prints the bounds, or the exact number.
 func (l Limits) cell(number func(uint64) string) table.Cell {
 	if l.Lower == l.Upper {
 		return table.Word(number(l.Lower))
@@ -362,8 +354,8 @@ func (l Limits) cell(number func(uint64) string) table.Cell {
 	return table.Word(number(l.Lower) + " .. " + number(l.Upper))
 }
 
-// OverheadAsCPU is the measurement overhead of the whole run that records tell, and not calls: when it was is not known of a span of time, which
-// has it as CPU time. NoteOverhead says so.
+// OverheadAsCPU is the measurement overhead of the whole run that comes from records and not from calls. Its times are not known,
+// so statistics of a span count it as CPU time. NoteOverhead says so.
 func OverheadAsCPU(r *results.Run) (numbers.Sum, error) {
 	s, err := r.Survey(results.SurveyOptions{})
 	if err != nil || s.Measured[0].Sum(xtf.ItemOverhead) <= 0 {
@@ -382,7 +374,7 @@ func OverheadAsCPU(r *results.Run) (numbers.Sum, error) {
 	return max(left, 0), nil
 }
 
-// NoteOverhead is what text says of that of a span, "" where there is none.
+// NoteOverhead is a note about such overhead in statistics of a span, "" if there is none.
 func NoteOverhead(ticks numbers.Sum, u numbers.Units) string {
 	if ticks <= 0 {
 		return ""

@@ -14,17 +14,17 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// MulDiv is a * b / c, rounded down, or the largest number where that does not fit.
+// MulDiv returns a * b / c, rounded down, or the largest number if that does not fit.
 func MulDiv(a, b, c uint64) uint64 {
 	q, _ := exact.MulDiv(a, b, c)
 	return q
 }
 
-// Sum is a number of ticks, bytes or things summed over locations, or a difference of two: less than 2^63, see xtf.Most. notKnown
-// is null in JSON and n/a in text.
+// Sum is a number of ticks, bytes or things summed over locations, or a difference of two sums. It is less than 2^63, see
+// xtf.Most. NotKnown is null in JSON and n/a in text.
 type Sum int64
 
-// NotKnown is also what a damaged file would make too large.
+// NotKnown is a sum that is not known, or that a damaged file makes too large.
 const NotKnown Sum = math.MinInt64
 
 // MarshalJSON writes the number or null.
@@ -45,10 +45,10 @@ func (s Sum) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
-// Count prints a number of things.
+// Count prints a number of things in groups of digits.
 func (s Sum) Count() string { return Group(s.String()) }
 
-// Integer is v as a sum.
+// Integer is v as a sum, NotKnown if it does not fit.
 func Integer(v uint64) Sum {
 	if v > math.MaxInt64 {
 		return NotKnown
@@ -56,16 +56,16 @@ func Integer(v uint64) Sum {
 	return Sum(v)
 }
 
-// Add adds sums; it is not known where one is not, or where it does not fit.
+// Sub returns a - b, NotKnown where Add would be.
 func Add(list ...Sum) Sum {
 	x := Sum(0)
 	for _, v := range list {
-		x = Sub(x, -v) // -notKnown is notKnown
+		x = Sub(x, -v) // -NotKnown is NotKnown
 	}
 	return x
 }
 
-// Sub returns a - b, not known as Add is.
+// Times returns a * n for a >= 0, NotKnown if that does not fit.
 func Sub(a, b Sum) Sum {
 	x := a - b
 	if a == NotKnown || b == NotKnown || (a < 0) != (b < 0) && (x < 0) != (a < 0) {
@@ -74,7 +74,7 @@ func Sub(a, b Sum) Sum {
 	return x
 }
 
-// Times returns a * n for a of 0 or more.
+// Times returns a * n for a >= 0, NotKnown if that does not fit.
 func Times(a Sum, n uint64) Sum {
 	hi, lo := bits.Mul64(uint64(a), n)
 	if a < 0 || hi != 0 {
@@ -97,7 +97,7 @@ func (r Ratio) MarshalJSON() ([]byte, error) {
 	return json.Marshal(r.Value)
 }
 
-// Text prints the ratio with the given digits.
+// Known is Percent, "" if undefined.
 func (r Ratio) Text(digits int) string {
 	if !r.Defined {
 		return "n/a"
@@ -108,7 +108,7 @@ func (r Ratio) Text(digits int) string {
 // Mean prints the mean of counts.
 func (r Ratio) Mean() string { return Grouped(r.Text(1)) }
 
-// Percent prints the ratio as a percentage.
+// NewRatio returns a / b as the nearest floating-point number, the same on every machine; undefined for b = 0.
 func (r Ratio) Percent() string {
 	if !r.Defined {
 		return "n/a"
@@ -116,7 +116,7 @@ func (r Ratio) Percent() string {
 	return strconv.FormatFloat(float64(r.Value*100), 'f', 1, 64) + " %"
 }
 
-// Known is percent, "" where there is none.
+// MeanOf returns a / b, rounded half up; b is positive.
 func (r Ratio) Known() string {
 	if !r.Defined {
 		return ""
@@ -127,7 +127,7 @@ func (r Ratio) Known() string {
 // Quotient returns a / b, undefined for b of 0 or less and for sums that are not known.
 func Quotient(a, b Sum) Ratio { return Part(Whole(a), b) }
 
-// NewRatio returns a / b, the nearest floating-point number on every machine; undefined for b = 0.
+// NewRatio returns a / b as the nearest floating-point number, the same on every machine; undefined for b = 0.
 func NewRatio(a, b uint64) Ratio {
 	if b == 0 {
 		return Ratio{}
@@ -135,10 +135,10 @@ func NewRatio(a, b uint64) Ratio {
 	return Ratio{exact.Quotient(0, a, b), true}
 }
 
-// MeanOf is a / b, half up; b is positive.
+// MeanOf returns a / b, rounded half up; b is positive.
 func MeanOf(a, b uint64) uint64 { return uint64(Divide64(a, b).Round()) }
 
-// Csv is the number with all its digits, empty where it is not defined.
+// Divide returns a / b, not known for b <= 0.
 func (r Ratio) Csv() string {
 	if !r.Defined {
 		return ""
@@ -157,19 +157,19 @@ func Whole(v Sum) Fraction {
 	return exact.Int(int64(v))
 }
 
-// Divide returns a / b, not known where b is not above 0.
+// Divide returns a / b, not known for b <= 0.
 func Divide(a, b Sum) Fraction { return Whole(a).Div(uint64(max(b, 0))) }
 
 // Divide64 returns a / b, not known for b = 0.
 func Divide64(a, b uint64) Fraction { return exact.Share(0, a, b) }
 
-// Nearest is the nearest floating-point number.
+// Nearest returns the nearest floating-point number.
 func Nearest(f Fraction) Ratio { return Ratio{f.Float(), f.Known()} }
 
 // Part returns f / d.
 func Part(f Fraction, d Sum) Ratio { return Nearest(f.Div(uint64(max(d, 0)))) }
 
-// Fraction is the number exactly.
+// Fraction returns the number exactly.
 func (r Ratio) Fraction() Fraction {
 	if !r.Defined {
 		return Fraction{}
@@ -177,7 +177,7 @@ func (r Ratio) Fraction() Fraction {
 	return exact.Float(r.Value)
 }
 
-// Variance is that of n numbers with a sum, and with a sum of squares of 128 bits: (n * squares - sum * sum) / (n * n).
+// Variance is the variance of n numbers with a sum and a sum of squares of 128 bits: (n * squares - sum * sum) / (n * n).
 func Variance(n, sum, high, low uint64) Ratio {
 	if n == 0 || n > math.MaxUint32 {
 		return Ratio{}
@@ -200,8 +200,8 @@ func UnitsOf(resolution uint64) Units { return Units{Resolution: resolution} }
 // Time prints ticks with their unit.
 func (u Units) Time(ticks uint64) string { return u.Ticks(ticks) + " " + u.Name() }
 
-// Plain prints an exact number of ticks as seconds with 6 decimals, half away
-// from zero, without groups of digits: the layout is read by programs too.
+// Plain prints an exact number of ticks as seconds with 6 decimals, half away from zero, without groups of digits, because
+// programs read this layout too.
 func (u Units) Plain(f Fraction) string {
 	if u.Resolution == 0 {
 		return f.Fixed(0)
@@ -212,7 +212,7 @@ func (u Units) Plain(f Fraction) string {
 // PlainTicks prints a sum of ticks without groups of digits.
 func (u Units) PlainTicks(v Sum) string { return u.Plain(Whole(v)) }
 
-// Short prints ticks as seconds with 3 decimals, of less than 0.1 s with 3 digits, up to 6 decimals.
+// Short prints ticks as seconds with 3 decimals; below 0.1 s with 3 significant digits, up to 6 decimals.
 func (u Units) Short(f Fraction) string {
 	if u.Resolution == 0 {
 		return u.Fraction(f)
@@ -221,7 +221,7 @@ func (u Units) Short(f Fraction) string {
 	return Grouped(f.Fixed(decimals(f.Float())))
 }
 
-// decimals is how many Short gives to a time in seconds.
+// decimals is the number of decimals that Short uses for a time in seconds.
 func decimals(v float64) int {
 	digits := 3
 	for x := v * 10; digits < 6 && x > 0 && x < 1; x *= 10 {
@@ -241,7 +241,7 @@ func Plural(n int, what string) string {
 	return Count(uint64(n)) + " " + what + "s"
 }
 
-// Locations prints how many locations have a problem: what is of none is of a file that all share, or of the definitions.
+// Locations prints how many locations have a problem. A problem of no location is one of a shared file or of the definitions.
 func Locations(n uint64) string {
 	if n == 0 {
 		return "the trace as a whole"
@@ -272,7 +272,7 @@ func (u Units) Big(ticks Sum) string {
 // Ticks prints a time.
 func (u Units) Ticks(v uint64) string { return u.Fraction(Divide64(v, 1)) }
 
-// Instant prints a time of the run, which is never rounded: it is to be found there.
+// Instant prints a time of the run without rounding, so that a reader can find it there.
 func (u Units) Instant(t uint64) string { return Units{Resolution: u.Resolution}.Ticks(t) }
 
 // Fraction prints an exact fraction of ticks.
@@ -298,7 +298,7 @@ func (u Units) Real(r Ratio) string {
 	return Grouped(strconv.FormatFloat(v, 'f', digits, 64))
 }
 
-// PerCall prints the time of one of n calls, in microseconds.
+// PerCall prints the mean time of n calls, in microseconds.
 func (u Units) PerCall(t, n uint64) string {
 	r := NewRatio(t, n)
 	switch {
@@ -381,9 +381,9 @@ func Bytes(n uint64) string {
 	return strconv.FormatFloat(v/1000, 'f', 1, 64) + " PB"
 }
 
-// Clean makes a name from a file safe to print: no control characters, and not longer than limit. Of a name of C++ that is, the
-// arguments of templates go first, and then what is around the function; of others the middle, since what tells two of them apart, as an
-// address in a library, is at the end.
+// Clean makes a name from a file safe to print: no control characters, at most limit characters. To shorten a C++ name it removes
+// template arguments first, then what surrounds the function. Of other names it cuts the middle, because the end tells two of them
+// apart, such as an address in a library.
 func Clean(name string, limit int) string {
 	name = strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
@@ -403,7 +403,7 @@ func Clean(name string, limit int) string {
 	return string(runes)
 }
 
-// SpanOf prints a sum of ticks as span does.
+// SpanOf prints a sum of ticks as Span does.
 func (u Units) SpanOf(f Fraction) string {
 	if !f.Known() {
 		return "n/a"
@@ -430,25 +430,25 @@ func Binary(n int64) string {
 	return fmt.Sprintf("%.1f %s", v, unit)
 }
 
-// Largest finds which location has most of each line, of lines that several places make up: the sums of a place over all locations tell
-// who has most of that place alone. Locations come one after another. The zero value is empty.
+// Largest finds which location has most of each line, where a line is a sum over several places: the sums of a place over all
+// locations tell only who has most of that place. Locations come one after another. The zero value is empty.
 type Largest[K comparable] struct {
 	own  map[K]uint64
 	most map[K]OfOne
 }
 
-// OfOne is what a location has of a line, in ticks.
+// OfOne is the part of a line that one location has, in ticks.
 type OfOne struct {
 	Ticks uint64
 	P     uint32
 }
 
-// Add adds a part of a line, of the location in hand.
+// Add adds ticks to a line of the current location.
 func (l *Largest[K]) Add(line K, ticks uint64) {
 	if l.own == nil {
 		l.own, l.most = map[K]uint64{}, map[K]OfOne{}
 	}
-	l.own[line] += min(ticks, math.MaxUint64-l.own[line]) // damaged rows alone make more
+	l.own[line] += min(ticks, math.MaxUint64-l.own[line]) // only damaged rows exceed 64 bits
 }
 
 // End ends location p.
@@ -461,8 +461,8 @@ func (l *Largest[K]) End(p uint32) {
 	clear(l.own)
 }
 
-// Own is what the location in hand has of a line so far.
+// Own is the part of a line that the current location has so far.
 func (l *Largest[K]) Own(line K) uint64 { return l.own[line] }
 
-// Of is the largest part of a line, the first one of equals; of none it is 0.
+// Of is the largest part of a line, the first of equal ones; 0 if there is none.
 func (l *Largest[K]) Of(line K) OfOne { return l.most[line] }

@@ -1,2 +1,3 @@
-// Package predicted has the value of a prediction, its tables and picture, and conditions about it. Package predict computes it.
+// Package predicted has the value of a prediction, its tables and its picture, and conditions about it. Package predict computes
+// the prediction.
 package predicted

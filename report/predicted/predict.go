@@ -21,18 +21,18 @@ type Prediction struct {
 	Platform    *PredictedPlatform `json:"platform"` // nil: only the errors were asked for
 	Computation PredictedComputing `json:"computation"`
 	Measured    uint64             `json:"measured"`       // first to last event of the recorded run
-	Bound       uint64             `json:"measured_bound"` // of recorded times of a process, where the file has bounded times
+	Bound       uint64             `json:"measured_bound"` // of recorded times of a process, in a file with bounded times
 	Makespan    *uint64            `json:"makespan"`       // nil: a deadlock, or no platform
 	Least       *uint64            `json:"makespan_least"` // if no call kept its time between MPI_Init and the last call; nil where no processes of the recorded run shared processors
 	Ratio       numbers.Ratio      `json:"ratio"`          // predicted over measured
 	Errors      PredictedErrors    `json:"errors"`
-	Unmatched   uint64             `json:"unmatched"` // sends and receives without their other end, left out
+	Unmatched   uint64             `json:"unmatched"` // sends and receives without their partner, left out
 	LeftOut     []LeftOut          `json:"left_out"`
 	Deadlock    *PredictedDeadlock `json:"deadlock"`
 	Classes     []PredictedClass   `json:"classes"`
 	Processes   []PredictedProcess `json:"process_times"`
 	Sweep       *PredictedSweep    `json:"sweep,omitempty"`
-	Commands    []string           `json:"next,omitempty"` // they measure the computation on the target
+	Commands    []string           `json:"next,omitempty"` // commands that measure the computation on the target
 }
 
 // PredictedPlatform is the machine.
@@ -49,7 +49,7 @@ type PredictedPlatform struct {
 // PredictedComputing is where computation times come from.
 type PredictedComputing struct {
 	Source    string  `json:"source"`         // recorded, scaled or vectors
-	Scale     string  `json:"scale"`          // factor of the recorded times, where no vectors are
+	Scale     string  `json:"scale"`          // factor of the recorded times, without vectors
 	Rule      string  `json:"rule,omitempty"` // scale or copy
 	Content   string  `json:"content_sha256,omitempty"`
 	Replaced  uint64  `json:"processes_replaced"` // whose computation follows from vectors
@@ -57,24 +57,24 @@ type PredictedComputing struct {
 	Threshold string  `json:"threshold"` // of the classes; "" where each sequence of calls is a class
 }
 
-// Donor is a process whose computation was measured.
+// Donor is a process whose computation was measured on the target.
 type Donor struct {
 	Process   uint32 `json:"process"`
-	Processes uint64 `json:"processes"` // that follow it, itself included
+	Processes uint64 `json:"processes"` // that use its measurement, itself included
 	Entries   uint64 `json:"entries"`
 	Measured  uint64 `json:"entries_measured"`
 	Host      uint64 `json:"host"`   // sum of the entries measured, in the recorded run
 	Target    uint64 `json:"target"` // and on the target
-	Off       uint64 `json:"off"`    // of the whole replay, when it was not on a processor
+	Off       uint64 `json:"off"`    // of the whole replay, when the replay was not on a processor
 }
 
 // PredictedErrors are the parts of the error, as shares; undefined where the input is missing.
 type PredictedErrors struct {
 	Net    numbers.Ratio `json:"net"`    // the run simulated on the host against the recorded one
 	Class  numbers.Ratio `json:"class"`  // the same with representatives instead of all processes
-	Replay numbers.Ratio `json:"replay"` // replays on the host against the recorded run, the worst
-	Spread numbers.Ratio `json:"spread"` // repetitions of a replay, the farthest apart
-	Delay  numbers.Ratio `json:"delay"`  // of a process's recorded computation, in which it was ready to run and had no processor, the most
+	Replay numbers.Ratio `json:"replay"` // the worst replay on the host against the recorded run
+	Spread numbers.Ratio `json:"spread"` // the largest difference between repetitions of a replay
+	Delay  numbers.Ratio `json:"delay"`  // largest share of a process's computation in which it was ready to run and had no processor
 
 	HostPlatform  string  `json:"host_platform,omitempty"`
 	HostMakespan  *uint64 `json:"host_makespan,omitempty"`
@@ -88,7 +88,7 @@ type PredictedErrors struct {
 	Delayed            uint64 `json:"-"` // of WorstDelay
 }
 
-// LeftOut counts something that the simulated program does not have as it was.
+// LeftOut counts calls that the simulated program does not have as they were.
 type LeftOut struct {
 	What  string `json:"what"`
 	Count uint64 `json:"count"`
@@ -96,7 +96,7 @@ type LeftOut struct {
 	Text  string `json:"-"`
 }
 
-// PredictedDeadlock is why the program stops for ever.
+// PredictedDeadlock is why the program never ends.
 type PredictedDeadlock struct {
 	Cycle []BlockedCall `json:"cycle"`
 	Eager uint64        `json:"resolved_by_eager_bytes"` // least eager limit without this cycle, 0: none
@@ -105,33 +105,33 @@ type PredictedDeadlock struct {
 // BlockedCall is a process that waits.
 type BlockedCall struct {
 	Process  uint32 `json:"process"`
-	Call     uint64 `json:"call"` // number among the calls of the process
+	Call     uint64 `json:"call"` // index among the calls of the process
 	Function string `json:"function"`
 	For      uint32 `json:"waits_for"`
 }
 
-// PredictedTimes are where the time of a process goes.
+// PredictedTimes is how the time of a process is spent.
 type PredictedTimes struct {
-	Finish     uint64 `json:"finish"` // after the begin of the first process; the others add up to the time from the own one
+	Finish     uint64 `json:"finish"` // after the begin of the first process; the other times add up to it, less the process's own begin
 	Compute    uint64 `json:"compute"`
 	Send       uint64 `json:"send"`
 	Receive    uint64 `json:"receive"`
 	Wait       uint64 `json:"wait"`
 	Collective uint64 `json:"collective"`
 	File       uint64 `json:"file"`
-	Kept       uint64 `json:"kept"` // in calls that are neither computed nor simulated: as recorded
+	Kept       uint64 `json:"kept"` // in calls that are neither computed nor simulated: their recorded time
 }
 
-// list is the times in the order of the columns.
+// list returns the times in the order of the columns.
 func (t *PredictedTimes) list() [8]uint64 {
 	return [...]uint64{t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File, t.Kept}
 }
 
-// MeasuredTimes are those of the recorded run.
+// MeasuredTimes are the times of the recorded run.
 type MeasuredTimes struct {
 	Finish  uint64 `json:"finish"`  // last event
 	Compute uint64 `json:"compute"` // outside of calls of MPI, files and one-sided communication
-	Start   uint64 `json:"start"`   // first event, after that of the first process; it is the predicted one too
+	Start   uint64 `json:"start"`   // first event, after that of the first process; the predicted start is the same
 }
 
 // PredictedProcess is one process.
@@ -156,7 +156,7 @@ type PredictedClass struct {
 	Most           PredictedTimes `json:"most"`
 }
 
-// Classify fills in the times of the classes, by number, from those of the processes.
+// Classify computes the times of the classes, which have their index as number, from those of the processes.
 func (p *Prediction) Classify() {
 	all := make([][11]graph.Total, len(p.Classes)) // of predicted and of measured times
 	for i := range p.Processes {
@@ -189,7 +189,7 @@ func (p *Prediction) Classify() {
 	}
 }
 
-// all are the times, as list has them.
+// all returns pointers to the times, in the order of list.
 func (t *PredictedTimes) all() []*uint64 {
 	return []*uint64{&t.Finish, &t.Compute, &t.Send, &t.Receive, &t.Wait, &t.Collective, &t.File, &t.Kept}
 }
@@ -200,25 +200,25 @@ type PredictedSweep struct {
 	Points []SweepPoint `json:"points"` // the last axis changes fastest
 }
 
-// SweepAxis is one thing that the sweep changes.
+// SweepAxis is one parameter that the sweep changes.
 type SweepAxis struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"`
 }
 
-// SweepPoint is a prediction.
+// SweepPoint is one prediction of a sweep.
 type SweepPoint struct {
 	Values   []string      `json:"values"`
 	Makespan *uint64       `json:"makespan"` // nil: deadlock
 	Compute  uint64        `json:"compute"`  // mean of the processes, rounded down
-	Ratio    numbers.Ratio `json:"ratio"`    // over the platform as it is; undefined where that deadlocks
+	Ratio    numbers.Ratio `json:"ratio"`    // over the unchanged platform; undefined if that deadlocks
 }
 
-// Condition is a comparison of a metric of a prediction with a number, as [Condition] is of an interval's. Times without
-// a unit are seconds.
+// Condition is a comparison of a metric of a prediction with a number, in the form of [conditions.Condition]. Times without a
+// unit are seconds.
 type Condition = conditions.Condition[*Prediction]
 
-// Metrics are the numbers that conditions about a prediction can name.
+// Metrics are the metrics of conditions about a prediction.
 func Metrics() []conditions.Metric[*Prediction] {
 	makespan := func(p *Prediction) numbers.Fraction {
 		if p.Makespan == nil {
@@ -246,7 +246,7 @@ func Metrics() []conditions.Metric[*Prediction] {
 	}
 }
 
-// mean is that of a time over the processes, nil without a prediction.
+// mean is the mean of a time over the processes; not known without a prediction.
 func (p *Prediction) mean(of func(t *PredictedTimes) uint64) numbers.Fraction {
 	if p.Makespan == nil {
 		return numbers.Fraction{}
@@ -267,7 +267,7 @@ func ParseCondition(text string) (*Condition, error) {
 	return c, err
 }
 
-// Judge decides conditions. One whose metric is not known holds: what was to be watched cannot be seen.
+// Judge decides conditions. A condition whose metric is not known holds: what was to be watched cannot be seen.
 func (p *Prediction) Judge(list []*Condition) []conditions.Verdict {
 	var verdicts []conditions.Verdict
 	for _, c := range list {

@@ -13,13 +13,13 @@ import (
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
-// unnamed stands for a platform without a name.
+// unnamed is printed for a platform without a name.
 const unnamed = "an unnamed platform"
 
-// warnAbove is the share from which on a part of the error is warned of.
+// warnAbove is the share above which a part of the error gets a warning.
 const warnAbove = 0.05
 
-// predictedTimes are the columns of what PredictedTimes.list has.
+// predictedTimes are the columns for PredictedTimes.list.
 func predictedTimes(data bool) []table.Column {
 	list := []table.Column{table.Ints("predicted s", "finish")}
 	for _, name := range []string{"compute", "send", "receive", "wait", "collective", "file", "kept"} {
@@ -40,7 +40,7 @@ func (t *PredictedTimes) cells(u numbers.Units) (row []table.Cell) {
 	return row
 }
 
-// Book has the prediction; programs get the points of a sweep or, without one, the processes.
+// Book shows the prediction. Programs get the points of a sweep or, without a sweep, the processes.
 func (p *Prediction) Book(page bool, _ int) (*table.Book, error) {
 	b := &table.Book{Unit: numbers.Units{Resolution: Picoseconds}, Page: page, Name: p.Name, Subtitle: "Predicted by coppice"}
 	title := fmt.Sprintf("%s  %s", numbers.Clean(p.Name, 60), numbers.Plural(len(p.Processes), "process"))
@@ -75,7 +75,7 @@ func (p *Prediction) Book(page bool, _ int) (*table.Book, error) {
 	return b, nil
 }
 
-// text says where computation times come from.
+// text says where the computation times come from.
 func (c *PredictedComputing) text(processes int) string {
 	switch c.Source {
 	case "recorded":
@@ -128,7 +128,7 @@ func (p *Prediction) run(u numbers.Units, c *table.Chapter) {
 	}
 }
 
-// classTable has a line for each class, unless the processes say it all.
+// classTable has a line for each class, unless each process is a class.
 func (p *Prediction) classTable(u numbers.Units, c *table.Chapter) {
 	if p.Makespan == nil || len(p.Classes) == len(p.Processes) {
 		return
@@ -243,7 +243,7 @@ func (s *PredictedSweep) WriteSVG(out io.Writer, title string) error {
 	return err
 }
 
-// line is combination k of the axes but the first, which has n values.
+// line draws combination k of the axes other than the first, which has n values.
 func (s *PredictedSweep) line(k, n int) svg.Line {
 	others := len(s.Points) / n
 	var names []string

@@ -15,12 +15,10 @@ import (
 //
 //	f(p) = c0 + c1 * p^a * log2(p)^b
 //
-// with exponents of a fixed small set, as Extra-P has it. The hypothesis with the
-// smallest error in leave-one-out cross validation is chosen: each point is
-// predicted by the function fitted to all others. Of equally good ones the
-// simplest is taken. Few points do not tell steep functions apart, which reach
-// very far: with less than fivePoints, a is at most 1 and b at most 1. A function that turns beyond the largest p is none: no point tells
-// of that. One that falls has no c0 below 0.
+// with exponents from a small fixed set, as in Extra-P. Fit chooses the hypothesis with the smallest error in leave-one-out cross
+// validation: the function fitted to all other points predicts each point. Of equally good ones it takes the simplest. Few points
+// do not distinguish steep functions, whose predictions differ very much: with fewer than fivePoints, a and b are at most 1. A
+// function that turns beyond the largest p is refused, because no point supports the turn. A falling function has no c0 below 0.
 type Growth struct {
 	C0     float64       `json:"c0"` // seconds, or ticks
 	C1     float64       `json:"c1"`
@@ -32,25 +30,25 @@ type Growth struct {
 	Points int           `json:"points"`
 	Few    bool          `json:"few_points"` // fewer than fivePoints: a guess
 	set    bool
-	near   []Growth // functions that the points do not rule out, each fitted to all points and to all but one
+	near   []Growth // functions that the points do not rule out, each fitted to all points and to all except one
 }
 
-// The points do not rule out a function whose error in cross validation is at most nearly times that of the best one, or that much
-// noise: times of two runs of one program differ by so much.
+// The points do not rule out a function whose error in cross validation is at most nearly times that of the best one, or at most
+// noise, by which times of two runs of one program differ.
 const (
 	nearly = 2
 	noise  = 0.05
 )
 
-// Reach is the time at a number of processes: that of the function, and the least and the most of those that the points do not rule out.
-// That is no bound: what the runs do not show yet is in none of them.
+// Reach is the time at a number of processes: that of the best function, and the least and the most of the functions that the
+// points do not rule out. These are not bounds: effects that the runs do not show yet are in none of the functions.
 type Reach struct {
 	At    numbers.Ratio `json:"at_seconds"` // or ticks
 	Least numbers.Ratio `json:"at_least_seconds"`
 	Most  numbers.Ratio `json:"at_most_seconds"`
 }
 
-// Reach is the time at p processes.
+// Reach returns the time at p processes.
 func (g *Growth) Reach(p uint64) Reach {
 	at := func(g *Growth) numbers.Ratio { return numbers.Ratio{Value: max(g.At(p), 0), Defined: true} }
 	r := Reach{at(g), at(g), at(g)}
@@ -61,10 +59,10 @@ func (g *Growth) Reach(p uint64) Reach {
 	return r
 }
 
-// Undetermined reports whether the points leave open what the time is by more than a factor of 2.
+// Undetermined reports whether the points leave the time open by more than a factor of 2.
 func (r *Reach) Undetermined() bool { return r.Most.Value > 2*r.Least.Value }
 
-// cell has the least and the most.
+// cell prints the least and the most.
 func (r *Reach) cell() table.Cell {
 	if !r.Least.Defined {
 		return table.None()
@@ -84,11 +82,11 @@ func (p Power) MarshalJSON() ([]byte, error) {
 	return numbers.Ratio{Value: float64(p) / 6, Defined: true}.MarshalJSON()
 }
 
-// Numbers of points: least for a fit, and enough for one to trust.
+// Numbers of points: the least for a fit, and enough to trust one.
 const (
 	leastPoints = 3
 	fivePoints  = 5
-	manyWithout = 0.05 // part of its computing without a processor that a run is said to have
+	manyWithout = 0.05 // share of its computing without a processor from which a run gets a doubt
 )
 
 // Point is a measured time at a number of processes.
@@ -145,8 +143,8 @@ func Fit(points []Point) (best Growth, ok bool) {
 	return best, best.set
 }
 
-// hypothesis fits c0 and c1 by least squares, or c1 alone of a function that would fall below 0 for many processes. One that grows to
-// below 0 is refused.
+// hypothesis fits c0 and c1 by least squares. If the function would fall below 0 for many processes, it fits c1 alone. It refuses
+// a function that grows to below 0.
 func hypothesis(points []Point, power Power, logs int) (Growth, bool) {
 	g := Growth{Power: power, Logs: logs}
 	n := float64(len(points))
@@ -183,7 +181,7 @@ func hypothesis(points []Point, power Power, logs int) (Growth, bool) {
 	return g, g.C1 >= 0 || power < 0
 }
 
-// At is the function's value at p processes.
+// At returns the function's value at p processes.
 func (g *Growth) At(p uint64) float64 {
 	if g.Power == 0 && g.Logs == 0 {
 		return g.C0
@@ -191,8 +189,8 @@ func (g *Growth) At(p uint64) float64 {
 	return float64(g.C1*Basis(p, g.Power, g.Logs)) + g.C0
 }
 
-// CrossError is the symmetric mean absolute percentage error of predicting each
-// point from the others, and the fits that predict them.
+// CrossError returns the symmetric mean absolute percentage error of predicting each point from the others, and the functions
+// that predict them.
 func CrossError(points []Point, power Power, logs int) (float64, []Growth, bool) {
 	sum, most := 0.0, largest(points)
 	var fits []Growth
@@ -209,7 +207,8 @@ func CrossError(points []Point, power Power, logs int) (float64, []Growth, bool)
 	return sum / float64(len(points)), fits, true
 }
 
-// relative is the symmetric relative difference of two times, from 0 to 2; of what is nothing next to the largest one 0.
+// relative is the symmetric relative difference of two times, from 0 to 2. It is 0 for times that are negligible next to the
+// largest one.
 func relative(a, b, largest float64) float64 {
 	whole := (math.Abs(a) + math.Abs(b)) / 2
 	if whole <= float64(1e-9*largest) {
@@ -239,8 +238,8 @@ func (g *Growth) quality(points []Point) (r2, smape numbers.Ratio) {
 	return r2, numbers.Ratio{Value: rel / float64(len(points)), Defined: true}
 }
 
-// Basis is p^(power/6) * log2(p)^logs, the same bits on every machine: square and
-// cube roots and products, each rounded.
+// Basis returns p^(power/6) * log2(p)^logs, with the same bits on every machine: square and cube roots and products, each
+// rounded.
 func Basis(p uint64, power Power, logs int) float64 {
 	root := cubeRoot(math.Sqrt(float64(p)))
 	v := 1.0
@@ -256,7 +255,7 @@ func Basis(p uint64, power Power, logs int) float64 {
 	return v
 }
 
-// cubeRoot is by Newton's method, for x >= 0.
+// cubeRoot uses Newton's method, for x >= 0.
 func cubeRoot(x float64) float64 {
 	if x == 0 {
 		return 0
@@ -272,7 +271,7 @@ func cubeRoot(x float64) float64 {
 	return y
 }
 
-// log2 is the binary logarithm with 40 binary digits, by squaring.
+// log2 returns the binary logarithm with 40 binary digits, by squaring.
 func log2(p uint64) float64 {
 	if p == 0 {
 		return 0
@@ -336,7 +335,7 @@ func powerText(p Power) string {
 	return fmt.Sprintf("(%d/%d)", num, den)
 }
 
-// JoinPoints makes one point of all with equal p: their median.
+// JoinPoints makes one point, their median, of all points with equal p.
 func JoinPoints(points []Point) []Point {
 	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(a.T, b.T)) })
 	var list []Point

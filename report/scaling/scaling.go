@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// ErrRuns says that runs cannot be compared.
+// ErrRuns says that runs are not a series.
 var ErrRuns = fmt.Errorf("no series of runs")
 
 // Mode says what grows with the number of processes.
@@ -24,8 +24,8 @@ type Mode string
 
 // Modes of a series of runs.
 const (
-	ModeAuto      Mode = "auto"      // from useful computation, where that decides: see toldMode
-	ModeStrong    Mode = "strong"    // the problem stays, each process has less of it
+	ModeAuto      Mode = "auto"      // from useful computation, if that decides: see toldMode
+	ModeStrong    Mode = "strong"    // the problem stays the same, so each process has less of it
 	ModeWeak      Mode = "weak"      // the problem grows with the processes
 	ModeUndecided Mode = "undecided" // of a result: it has both readings
 )
@@ -38,14 +38,14 @@ type Options struct {
 	Rules results.Rules // of efficiencies
 }
 
-// Scaling is how a program scales over several runs with different numbers of
-// processes. The first run is the reference: of those with the fewest processes the one with the median runtime.
+// Scaling is how a program scales over several runs with different numbers of processes. The first run is the reference: of the
+// runs with the fewest processes, the one with the median runtime.
 type Scaling struct {
 	Schema    string          `json:"schema"`
 	Mode      Mode            `json:"mode"`
-	Told      bool            `json:"mode_guessed"`             // no mode was asked for: it is what useful computation tells
+	Told      bool            `json:"mode_guessed"`             // no mode was asked for: useful computation decided
 	Runs      []ScalingRun    `json:"runs"`                     // by processes
-	Intervals []ScalingNode   `json:"intervals"`                // that all runs have, depth-first; undecided: as strong scaling
+	Intervals []ScalingNode   `json:"intervals"`                // of all runs, depth-first; undecided: as strong scaling
 	Weak      []ScalingNode   `json:"intervals_weak,omitempty"` // undecided: as weak scaling
 	Regions   []ScalingRegion `json:"regions"`                  // by falling time, at --at or in the largest run
 	At        uint64          `json:"at,omitempty"`
@@ -62,7 +62,7 @@ type ScalingRun struct {
 	Resolution uint64 `json:"resolution"`
 	Partial    bool   `json:"partial"` // the input was damaged or incomplete
 
-	NoProcessor numbers.Ratio `json:"no_processor"` // part of its computing in which processes were ready to run and had no processor, where a recorder told
+	NoProcessor numbers.Ratio `json:"no_processor"` // share of computing in which processes were ready to run and had no processor, if a recorder measured it
 }
 
 // ScalingNode is an interval over the runs.
@@ -104,13 +104,13 @@ type ScalingRegion struct {
 	Seconds []numbers.Ratio `json:"seconds"` // by run, or ticks
 	Growth  *Growth         `json:"growth"`
 	Reach                   // predicted; without --at its At is that of the largest run
-	Share   numbers.Ratio   `json:"share"` // of all regions, there or in the largest run
+	Share   numbers.Ratio   `json:"share"` // of all regions, at --at or in the largest run
 }
 
-// scalingSample is what a run contributes to a series.
+// scalingSample is a run as a series needs it.
 type scalingSample struct {
 	*results.Sample
-	nodes                map[int]int // by the number of their names, the same in all runs
+	nodes                map[int]int // by number of their names, the same in all runs
 	numbers              []int
 	instructions, cycles numbers.Ratio // counted outside MPI
 	runtime              float64       // of the whole program: seconds, or ticks
@@ -134,7 +134,7 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 	slices.SortStableFunc(list, func(a, b *scalingSample) int {
 		return cmp.Or(cmp.Compare(a.Processes, b.Processes), cmp.Compare(a.runtime, b.runtime))
 	})
-	first := 0 // the reference: of the runs with the fewest processes the median, whatever the order of operands
+	first := 0 // the reference: the median of the runs with the fewest processes, in any order of operands
 	for first+1 < len(list) && list[first+1].Processes == list[0].Processes {
 		first++
 	}
@@ -203,7 +203,7 @@ func newScalingSample(r *results.Run, known *results.NodeNumbers, rules results.
 	if rest > 0 {
 		x.Regions["(outside recorded calls)"] = &results.RegionTotal{Time: uint64(rest)}
 	}
-	if !rules.Init { // as runtimes have it
+	if !rules.Init { // as in runtimes
 		maps.DeleteFunc(x.Regions, func(_ string, y *results.RegionTotal) bool {
 			setup := y.Kind == trace.StateSetup.String()
 			x.without = x.without || setup
@@ -213,14 +213,14 @@ func newScalingSample(r *results.Run, known *results.NodeNumbers, rules results.
 	return x, nil
 }
 
-// noProcessor adds up how long processes had no processor while they computed; not defined where no recorder told.
+// noProcessor adds up how long processes had no processor while they computed; undefined if no recorder measured it.
 func (x *scalingSample) noProcessor() numbers.Ratio {
 	defs, computes, delay, told := x.Run.Defs, uint64(max(x.Survey.Measured[0].Sum(xtf.ItemCPU), 0)), uint64(0), false
 	for i := range defs.LocationProperties {
 		q := &defs.LocationProperties[i]
 		if q.Value.Type == trace.TypeUint64 && defs.Text(q.Name) == trace.PropertyDelay {
 			told = true
-			delay += min(numbers.MulDiv(q.Value.Bits, defs.Clock().TimerResolution, 1e9), computes-delay) // a file may tell any number
+			delay += min(numbers.MulDiv(q.Value.Bits, defs.Clock().TimerResolution, 1e9), computes-delay) // a file may say any number
 		}
 	}
 	if !told {
@@ -229,15 +229,15 @@ func (x *scalingSample) noProcessor() numbers.Ratio {
 	return numbers.NewRatio(delay, computes)
 }
 
-// seconds turns ticks into seconds, or leaves ticks of unknown length.
+// seconds converts ticks to seconds; without a resolution they stay ticks.
 func (x *scalingSample) seconds(v numbers.Sum, parts uint64) numbers.Ratio {
 	return numbers.Nearest(numbers.Whole(v).Div(parts).Div(x.Resolution))
 }
 
-// toldMode tells strong from weak scaling by useful computation, of the whole run, within a fifth of the reference's. It is strong
-// where all processes together compute the same in every run, and weak where each process does: the mean, and the one with most.
-// The mean alone would call weak what computes more on more processes for another reason, mostly on some of them. Where both hold, or
-// neither, nothing is said.
+// toldMode distinguishes strong from weak scaling by useful computation of the whole run, which must be within a fifth of the
+// reference's. Scaling is strong if all processes together compute the same in every run. It is weak if each process does: the
+// mean, and the process with most. The mean alone would call a program weak that computes more on more processes for another
+// reason, mostly on some of them. If both or neither hold, the mode stays undecided.
 func toldMode(list []*scalingSample) Mode {
 	strong, weak := true, true
 	for _, x := range list[1:] {
@@ -257,7 +257,8 @@ func toldMode(list []*scalingSample) Mode {
 	return ModeUndecided
 }
 
-// odd is a doubt about the one run of four or more without which useful computation would show the mode, none where there are several.
+// odd returns a doubt if there are four or more runs, and without one of them useful computation would decide the mode. It
+// returns none if there are several such runs.
 func odd(list []*scalingSample) (doubt []string) {
 	for i := 0; i < len(list) && len(list) > 3; i++ {
 		switch mode := toldMode(slices.Concat(list[:i], list[i+1:])); {
@@ -271,7 +272,7 @@ func odd(list []*scalingSample) (doubt []string) {
 	return doubt
 }
 
-// otherOptions says with which options a run was analyzed otherwise than the reference.
+// otherOptions says which options of a run's analysis differ from the reference's.
 func otherOptions(x, ref *results.Run) []string {
 	here, there := results.ParseProvenance(x.Provenance).Options, results.ParseProvenance(ref.Provenance).Options
 	all := maps.Clone(there)
@@ -283,8 +284,8 @@ func otherOptions(x, ref *results.Run) []string {
 	return []string{fmt.Sprintf("%s was analyzed with other options than %s: %s", numbers.Clean(x.Name, 80), numbers.Clean(ref.Name, 80), numbers.Clean(strings.Join(slices.Sorted(maps.Keys(all)), ", "), 200))}
 }
 
-// usefulOver returns the useful computation of all processes, of one on average and of the one with most, over that of another run;
-// not known where a run has none.
+// usefulOver returns the useful computation of all processes, of the mean and of the process with most, over that of another run.
+// It is not known if a run has none.
 func (x *scalingSample) usefulOver(ref *scalingSample) (sum, mean, most numbers.Fraction) {
 	here, there := x.Survey.Measured[0].Pop(), ref.Survey.Measured[0].Pop()
 	if here.Useful <= 0 || there.Useful <= 0 || here.Largest == 0 || there.Largest == 0 {
@@ -339,8 +340,7 @@ func (s *Scaling) nodes(list []*scalingSample, mode Mode) (nodes []ScalingNode) 
 	return nodes
 }
 
-// factors splits the efficiency of node i of run x against node n of the
-// reference.
+// factors splits the efficiency of node i of run x against node n of the reference.
 func factors(mode Mode, ref *scalingSample, n int, x *scalingSample, i int) ScalingFactor {
 	m, r := &x.Survey.Measured[i], &ref.Survey.Measured[n]
 	pop, base := m.Pop(), r.Pop()
@@ -348,7 +348,7 @@ func factors(mode Mode, ref *scalingSample, n int, x *scalingSample, i int) Scal
 		Processes: x.Processes, Runtime: x.seconds(pop.Runtime, 1), Parallel: pop.Parallel, LoadBalance: pop.LoadBalance,
 		Communication: pop.Communication, Serialisation: pop.Serialisation, Transfer: pop.Transfer, Approximate: pop.Approximate,
 	}
-	// useful time per process for weak scaling, of all for strong
+	// useful time of a process for weak scaling, of all processes for strong
 	here, there := uint64(1), uint64(1)
 	if mode == ModeWeak {
 		here, there = m.Participants, r.Participants
@@ -365,7 +365,7 @@ func factors(mode Mode, ref *scalingSample, n int, x *scalingSample, i int) Scal
 	}
 	if t := ref.seconds(base.Runtime, 1); t.Defined && f.Runtime.Value > 0 {
 		f.Speedup = quotient(t.Value, f.Runtime.Value)
-		if mode == ModeWeak { // of a problem that has grown
+		if mode == ModeWeak { // the problem has grown
 			f.Speedup.Value = float64(f.Speedup.Value*float64(m.Participants)) / float64(max(r.Participants, 1))
 		}
 	}
@@ -399,8 +399,8 @@ func quotient(a, b float64) numbers.Ratio {
 // keptRegions bounds the regions of the report.
 const keptRegions = 1000
 
-// addRegions fits the growth of every region, and ranks them by what they take at the larger number of processes. What a run does not call
-// takes no time there: a single process sends no messages.
+// addRegions fits the growth of every region, and sorts regions by their time at the larger number of processes. A region that a
+// run does not call takes no time there: a single process sends no messages.
 func (s *Scaling) addRegions(list []*scalingSample) {
 	all := map[string]*results.RegionTotal{}
 	for _, run := range list {
@@ -433,7 +433,7 @@ func (s *Scaling) addRegions(list []*scalingSample) {
 	}
 	slices.SortStableFunc(s.Regions, func(a, b ScalingRegion) int { return cmp.Compare(b.At.Value, a.At.Value) })
 	s.Regions = s.Regions[:min(len(s.Regions), keptRegions)]
-	if s.At > 0 && len(s.Regions) > 0 && s.Regions[0].Growth == nil { // ranked by what they take in the largest run
+	if s.At > 0 && len(s.Regions) > 0 && s.Regions[0].Growth == nil { // sorted by their time in the largest run
 		for i := range s.Regions {
 			s.Regions[i].Reach = Reach{}
 		}

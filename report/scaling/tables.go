@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
-// Book has what scales how. Where the mode is undecided, intervals are as strong scaling, and follow once more as weak.
+// Book shows how the program scales. If the mode is undecided, it has intervals as strong scaling and once more as weak.
 func (s *Scaling) Book(page bool, _ int) (*table.Book, error) {
 	b := &table.Book{Page: page, Lost: s.Lost, Subtitle: "Several runs of one program", Commands: []string{"coppice report scaling RUN.xtf... --format html -o scaling.html"}}
 	p := make([]string, len(s.Runs))
@@ -85,7 +85,7 @@ func (s *Scaling) seconds() string {
 	return "s"
 }
 
-// growthColumns are those of a fitted growth that programs get.
+// growthColumns are the columns of a fitted growth for programs.
 var growthColumns = []table.Column{
 	table.Reals("", "c0").Hidden(), table.Reals("", "c1").Hidden(), table.Reals("", "power").Hidden(), table.Ints("", "log_power").Hidden(), table.Reals("", "r2").Hidden(), table.Reals("", "smape").Hidden(), table.Reals("", "at").Hidden(), table.Reals("", "at_least").Hidden(), table.Reals("", "at_most").Hidden(),
 }
@@ -100,7 +100,7 @@ func (g *Growth) cells(r *Reach) []table.Cell {
 	return append([]table.Cell{number(g.C0), number(g.C1), number(float64(g.Power) / 6), table.Word(strconv.Itoa(g.Logs)), table.Quotient(g.R2, 3), table.Share(g.SMAPE)}, at...)
 }
 
-// nodeTables list the efficiencies of intervals, in one reading, and split computation where there are hardware counters.
+// nodeTables list the efficiencies of intervals, and split computation if there are hardware counters.
 func (s *Scaling) nodeTables(c *table.Chapter, title, kind string, list []ScalingNode) {
 	t := &table.Table{Title: "Efficiencies of intervals", Kind: kind, Columns: append([]table.Column{
 		table.Words(title, "name"), table.Words("", "run").Hidden(), table.Ints("processes", "processes"), table.Reals("runtime "+s.seconds(), "runtime"), table.Reals("speed-up", "speedup"), table.Reals("global", "global"), table.Reals("parallel", "parallel"),
@@ -159,7 +159,7 @@ func (s *Scaling) growthTable() *table.Table {
 	return t
 }
 
-// regionTables list the regions that take most, there or in the largest run; programs get a row for each run.
+// regionTables list the regions with most time, at --at or in the largest run; programs get a row for each run.
 func (s *Scaling) regionTables(c *table.Chapter) {
 	at := cmp.Or(s.At, s.Runs[len(s.Runs)-1].Processes)
 	t := &table.Table{Title: "Regions, time of a process", Columns: []table.Column{table.Words("region, "+s.seconds()+" of a process", "")}}
@@ -192,7 +192,7 @@ func (s *Scaling) regionTables(c *table.Chapter) {
 	c.Table(data)
 }
 
-// dominates says which region takes most at --at, or that the runs do not tell.
+// dominates says which region takes most time at --at, or that the runs do not tell.
 func (s *Scaling) dominates() string {
 	top, other := &s.Regions[0], &ScalingRegion{}
 	for i := range s.Regions[1:] {
@@ -207,7 +207,7 @@ func (s *Scaling) dominates() string {
 	return fmt.Sprintf("with %d processes %s dominates: %s of a process's time", s.At, numbers.Clean(top.Name, 60), top.Share.Percent())
 }
 
-// significant is a time with five digits.
+// significant prints a time with five digits.
 func significant(r numbers.Ratio) table.Cell {
 	if !r.Defined {
 		return table.None()

@@ -1,7 +1,7 @@
-// Package table has the form of a report: a Book of chapters with sentences, findings, pictures and Tables, each a value of columns
-// and rows, and its printers. print.go prints text, Markdown, and as CSV the columns that have a name for programs; html.go one page
-// that needs no network, with its pictures.
+// Package table is the form of a report. A Book has chapters of sentences, findings, pictures and Tables; a Table is a value of
+// columns and rows. print.go prints books as text and Markdown, and the columns with names for programs as CSV. html.go prints
+// one page with pictures that needs no network.
 //
-// A section fills a Table once; no section knows in what form it is printed. Rows are made when they are printed: a printed table
-// holds the rows that people see, 128 bytes and its texts for each cell, and programs get row after row.
+// A section fills a Table once and does not know in what form it is printed. Rows are made when they are printed. A printed table
+// holds the rows that people see, 128 bytes and its texts for each cell; programs get row after row.
 package table

@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
-// Threshold is the efficiency below which POP calls for a look.
+// Threshold is the efficiency below which POP recommends a closer look.
 const Threshold = 0.8
 
 //go:embed html
@@ -27,12 +27,12 @@ var htmlTemplates = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("").ParseFS(htmlFiles, "html/*.tmpl")
 })
 
-// Card is a number of a headline.
+// Card is a number in the headline of a page.
 type Card struct {
 	Name, Value, Note, Grade string
 }
 
-// Figure is a picture of a page, with its table.
+// Figure is a picture on a page, with its table.
 type Figure struct {
 	Picture template.HTML
 	Caption string
@@ -46,7 +46,7 @@ type LegendKey struct {
 	Class, Text string
 }
 
-// The page as its templates take it.
+// The page in the form of its templates.
 type (
 	htmlPage struct {
 		*Book
@@ -89,7 +89,7 @@ type (
 	}
 )
 
-// Left tells whether the column is one of texts.
+// Left reports whether the column has texts that are aligned left.
 func (c Column) Left() bool { return c.AlignLeft && c.Kind == TextColumn }
 
 // embed puts style and script into the page, and names them in its policy by their digests, which lets a browser load nothing and run
@@ -108,12 +108,13 @@ func (p *htmlPage) embed() error {
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
 	p.Policy = template.HTML(fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'; style-src %s; script-src %s">`, hash(css), hash(js)))
-	p.Style, p.Script = template.HTML("<style>"+string(css)+"</style>"), template.HTML("<script>"+string(js)+"</script>") // files of ours
+	p.Style, p.Script = template.HTML("<style>"+string(css)+"</style>"), template.HTML("<script>"+string(js)+"</script>") // our own files
 	return nil
 }
 
-// writeHTML writes one file of HTML that needs no other and no network: pictures are SVG in it, tables are complete without its small
-// script. Its size does not grow with the run: long tables are cut, pictures merge rows and columns. The same result gives the same bytes.
+// writeHTML writes one HTML file that needs no other file and no network. Pictures are SVG inside it, and tables are complete
+// without its small script. Its size does not grow with the run: long tables are cut, pictures merge rows and columns. The same
+// result gives the same bytes.
 func (b *Book) writeHTML(out io.Writer, style Style) error {
 	t, err := htmlTemplates()
 	if err != nil {
@@ -138,7 +139,7 @@ func (b *Book) writeHTML(out io.Writer, style Style) error {
 	return t.ExecuteTemplate(out, "page.tmpl", p)
 }
 
-// html is the chapter as the templates take it.
+// html returns the chapter in the form of the templates.
 func (c *Chapter) html(rows int, command, of string) htmlChapter {
 	x := htmlChapter{Chapter: c}
 	kind := sentenceLine
@@ -175,7 +176,7 @@ func (c *Chapter) html(rows int, command, of string) htmlChapter {
 	return x
 }
 
-// Html is the table as the templates take it, nil without rows.
+// Html returns the table in the form of the templates, nil if it has no rows.
 func (t *Table) Html(rows int, command string) *htmlTable {
 	limit := t.limit(rows)
 	columns, list := t.shown(limit, true)
@@ -201,7 +202,7 @@ func (t *Table) Html(rows int, command string) *htmlTable {
 	return x
 }
 
-// Indent has an element for each level of the cell, of a deep tree for some.
+// Indent has an element for each level of the cell, at most 24.
 func (c *htmlCell) Indent() []struct{} { return make([]struct{}, min(max(c.Level, 0), 24)) }
 
 // Sort is the number to sort by, "" for a text.
@@ -215,7 +216,7 @@ func (c *htmlCell) Sort() string {
 // Heading is the name for a heading.
 func (b *Book) Heading() string { return numbers.Clean(b.Name, 120) }
 
-// htmlBar draws a ratio next to its number, which says the same.
+// htmlBar draws a ratio as a bar next to its number.
 func htmlBar(r numbers.Ratio) template.HTML {
 	if !r.Defined {
 		return ""
@@ -224,7 +225,7 @@ func htmlBar(r numbers.Ratio) template.HTML {
 	return template.HTML(fmt.Sprintf(`<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="rail" width="100" height="10"/><rect class="%s" width="%d" height="10"/></svg>`, GradeClass(r), v))
 }
 
-// GradeClass is a class of the style sheet: POP's threshold, and far below it.
+// GradeClass is the style class of a ratio: below POP's threshold, or far below it.
 func GradeClass(r numbers.Ratio) string {
 	switch {
 	case !r.Defined:
@@ -237,7 +238,7 @@ func GradeClass(r numbers.Ratio) string {
 	return "poor"
 }
 
-// GradeWord says the same in a word, for those who do not see colours.
+// GradeWord says the grade in a word, for those who do not see colours.
 func GradeWord(r numbers.Ratio) string {
 	return map[string]string{"none": "not known", "good": "good", "fair": "below 0.8", "poor": "poor, below 0.6"}[GradeClass(r)]
 }
@@ -255,7 +256,7 @@ func sentence(text string) string {
 	return text
 }
 
-// Drawing is a picture of a page in progress.
+// Drawing is a picture of a page that is being drawn.
 type Drawing struct{ svg.Picture }
 
 // Open begins a picture; words are its text alternative, for those who do not see

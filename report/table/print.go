@@ -15,12 +15,13 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
-// valueColumn is where values of the interval layout begin, from 0: labels are left of it.
+// valueColumn is the column of values in the interval layout, from 0; labels are left of it.
 const valueColumn = 29
 
 // Printable is a result that Write prints: a Document, a Diff, a Scaling or a Prediction.
 type Printable interface {
-	// book is the result for people and programs, of trees so many rows, all below 0. A page has pictures, and what text has no room for.
+	// Book is the result for people and programs. Trees have at most rows rows, all if it is below 0. A page has pictures, and
+	// what text has no room for.
 	Book(page bool, rows int) (*Book, error)
 }
 
@@ -44,18 +45,18 @@ func Write(out io.Writer, x Printable, format string, style Style) error {
 
 // Book is a result as people read it: chapters of sentences, tables, findings and pictures.
 type Book struct {
-	Heads    []string // lines about the whole: bold in text
-	Notes    []string // and remarks on it
+	Heads    []string // lines about the whole result: bold in text
+	Notes    []string // and remarks about it
 	Unit     numbers.Units
-	Page     bool // of HTML
-	Rows     int  // of trees, below 0 all
-	Mixed    bool // no table for programs
+	Page     bool // the book is for a page of HTML
+	Rows     int  // rows of trees, below 0: all
+	Mixed    bool // there is no table for programs
 	Chapters []*Chapter
 	Lost     []Lost
 
 	// Of a page:
 	Name, Subtitle string
-	About          [][2]string // how the result came to be, and the commands that make it again
+	About          [][2]string // how the result was made, and the commands to make it again
 	Commands       []string
 }
 
@@ -64,8 +65,8 @@ type Chapter struct {
 	Id      string // its address on a page
 	Heading string // there
 	Title   string // its first line
-	Command string // that prints its tables whole
-	Folded  bool   // a page shows it when asked
+	Command string // prints its tables whole
+	Folded  bool   // a page shows it only on request
 	Blocks  []Block
 }
 
@@ -104,15 +105,15 @@ func (c *Chapter) Line(kind lineKind, text string) {
 	c.Blocks = append(c.Blocks, Block{line: text, kind: kind})
 }
 
-// Finding is what has a line of its own below that of a finding.
+// Finding is a finding with lines of its own.
 type Finding struct {
 	Facts  []string
 	Advice string // a sentence
-	See    string // id of the chapter that has the evidence
+	See    string // id of the chapter with the evidence
 }
 
-// Found adds a finding of a sentence: what it is, and after a percentage in parentheses and a colon, or a semicolon, each fact. Its
-// advice may be "", and see is the id of the chapter that has the evidence.
+// Found adds a finding from a sentence. The sentence has what the finding is, then a percentage in parentheses and a colon or
+// semicolon, then the facts. advice may be "". see is the id of the chapter with the evidence.
 func (c *Chapter) Found(sentence, advice, see string) {
 	x := Finding{Facts: strings.Split(sentence, "; "), See: see}
 	text, first, ok := strings.Cut(x.Facts[0], " %): ")
@@ -127,7 +128,7 @@ func (c *Chapter) Found(sentence, advice, see string) {
 	c.Blocks = append(c.Blocks, Block{line: text, kind: FindingLine, Finding: x})
 }
 
-// Table adds a table; one without rows is not shown.
+// Table adds a table. A table without rows is not shown.
 func (c *Chapter) Table(t *Table) { c.Blocks = append(c.Blocks, Block{Table: t}) }
 
 // Figure adds a picture, nil for none.
@@ -137,7 +138,7 @@ func (c *Chapter) Figure(f *Figure) {
 	}
 }
 
-// tables are the tables of a chapter, with those of the chapters in it.
+// tables returns the tables of a chapter and of the chapters in it.
 func (c *Chapter) tables() []*Table {
 	var list []*Table
 	for _, b := range c.Blocks {
@@ -181,7 +182,7 @@ func (w *writer) gap() {
 	}
 }
 
-// title writes a line that stands out.
+// title writes a heading.
 func (w *writer) title(text string) {
 	if w.style.Color {
 		text = "\x1b[1m" + text + "\x1b[0m"
@@ -244,7 +245,7 @@ func (w *writer) chapter(c *Chapter) {
 	}
 }
 
-// limit is how many rows of a table are shown.
+// limit is the number of rows of a table that are shown.
 func (t *Table) limit(rows int) int {
 	if t.Most > 0 {
 		return t.Most
@@ -266,7 +267,8 @@ func (t *Table) more(limit int, command string) string {
 	return fmt.Sprintf("and %s more: --limit %d shows all", numbers.Plural(left, t.of), all)
 }
 
-// table prints a table in columns two spaces apart, after an empty line where another one is before it, and reports whether it has rows.
+// table prints a table in columns two spaces apart, with an empty line before it if another table is above. It reports whether
+// the table has rows.
 func (w *writer) table(t *Table, space bool) bool {
 	limit := t.limit(cmp.Or(w.style.Limit, textRows))
 	columns, rows := t.shown(limit, false)
@@ -332,7 +334,7 @@ func (w *writer) columns(columns []Column, rows [][]Cell) {
 	}
 }
 
-// cell is a cell with its colour and bar.
+// cell prints a cell with its colour and bar.
 func (w *writer) cell(c *Cell) string {
 	text := strings.Repeat("  ", c.Level) + c.Text
 	if !c.Grade.Defined {
@@ -381,25 +383,24 @@ func LostTable(lost []Lost) *Table {
 	})
 }
 
-// WriteText writes what build puts into a chapter.
+// WriteText writes the chapter that build fills.
 func WriteText(u numbers.Units, out io.Writer, limit int, lost []Lost, build func(c *Chapter)) error {
 	b := &Book{Unit: u, Lost: lost}
 	build(b.Chapter("", "", ""))
 	return b.writeText(out, Style{Limit: limit})
 }
 
-// Lost is a location that was left out of a result, or what the file has about
-// all of them.
+// Lost is a location that was left out of a result, or data about all locations.
 type Lost struct {
 	Location uint64 `json:"location"` // id in the trace
 	Process  uint32 `json:"process"`
 	Thread   uint32 `json:"thread"`
-	WholeRun bool   `json:"whole_run,omitempty"` // not a location: the numbers above are 0
+	WholeRun bool   `json:"whole_run,omitempty"` // not a location: Location and the fields after it are 0
 	Section  string `json:"section"`
 	Error    string `json:"error"`
 }
 
-// where names what was left out.
+// where names what was lost.
 func (l *Lost) where() string {
 	if l.WholeRun {
 		return "a part about the whole run"
@@ -407,8 +408,7 @@ func (l *Lost) where() string {
 	return fmt.Sprintf("location %d (process %d, thread %d)", l.Location, l.Process, l.Thread)
 }
 
-// WriteTable writes rows in columns, two spaces apart. A heading that begins with <
-// is aligned left.
+// WriteTable writes rows in columns, two spaces apart. A heading that begins with < aligns its column left.
 func WriteTable(w io.Writer, head []string, rows [][]string) error {
 	t := &Table{}
 	for _, h := range head {
@@ -438,7 +438,7 @@ func WriteJSON[T any](w io.Writer, v T) error {
 // ErrCSV says that a document is not a single table.
 var ErrCSV = fmt.Errorf("not one table: choose one section that has a table of its own")
 
-// Data is the table that programs get of a result: the columns with a name of all its tables. Where these have rows of several
+// Data returns the table for programs: the columns with a key of all tables of a result. If the tables have rows of several
 // kinds, the first column is the kind.
 func Data(x Printable) ([]Column, iter.Seq2[[]string, error], error) {
 	b, err := x.Book(false, -1)
@@ -497,7 +497,7 @@ func columnOf(columns []Column, key string) int {
 	return slices.IndexFunc(columns, func(c Column) bool { return c.Key == key })
 }
 
-// merge adds the columns that programs get to those of other tables, each after the one before it, and reports whether there are any.
+// merge adds the columns for programs to those of other tables, each after its predecessor, and reports whether there are any.
 func (t *Table) merge(to *[]Column) (any bool) {
 	at := len(*to)
 	for _, c := range t.Columns {
@@ -515,7 +515,7 @@ func (t *Table) merge(to *[]Column) (any bool) {
 	return any
 }
 
-// writeCSV writes the table that programs get, with a heading.
+// writeCSV writes the table for programs, with a heading.
 func (b *Book) writeCSV(out io.Writer) error {
 	columns, rows, err := b.data()
 	if err != nil {
@@ -541,18 +541,18 @@ func (b *Book) writeCSV(out io.Writer) error {
 	return w.Error()
 }
 
-// marks are what has a meaning in Markdown; more does at the beginning of a line.
+// marks escapes what Markdown would interpret anywhere in a line.
 var marks = strings.NewReplacer("\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "&", "&amp;", "[", "\\[", "#", "\\#", "~", "\\~")
 
-// beginning is what makes a list or a quotation of a line.
+// beginning matches what Markdown interprets at the begin of a line as a list or a quotation.
 var beginning = regexp.MustCompile(`^(?:([0-9]+)([.)] )|([-+=>]))`)
 
-// line is a text that begins a line of Markdown.
+// line escapes a text at the begin of a line of Markdown.
 func line(text string) string {
 	return beginning.ReplaceAllString(marks.Replace(strings.TrimLeft(text, " ")), `$1\$2$3`)
 }
 
-// writeMarkdown prints for a text that others include.
+// writeMarkdown prints for inclusion in another text.
 func (b *Book) writeMarkdown(out io.Writer, style Style) error {
 	var w strings.Builder
 	for i, h := range b.Heads {
@@ -630,7 +630,7 @@ func (t *Table) markdown(w *strings.Builder, style Style) {
 	}
 }
 
-// WriteFacts writes lines of a name and what is so called, below a title. A line without a text is left out.
+// WriteFacts writes lines of a name and its text, below a title. It leaves out lines without a text.
 func WriteFacts(w io.Writer, title string, rows [][]string) error {
 	if _, err := fmt.Fprintln(w, title); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
-// Off is how far a time may be off, nothing where it is exact.
+// Off prints how far a time may be off, nothing if it is exact.
 func Off(u numbers.Units, v *uint64) Cell {
 	if v == nil {
 		return None()
@@ -17,10 +17,10 @@ func Off(u numbers.Units, v *uint64) Cell {
 }
 
 // Table is what a section says in rows. A section fills it once; text, CSV, Markdown and HTML are printed from it. Times are
-// ticks, and what programs get of them; people get seconds.
+// ticks. Programs get ticks, people get seconds.
 type Table struct {
-	Title   string // what its rows are
-	Kind    string // of its rows, where the CSV of a section has those of several tables
+	Title   string // what its rows are, in a heading
+	Kind    string // of its rows, where the CSV of a section joins several tables
 	Columns []Column
 	Lead    string   // a line that introduces it
 	Notes   []string // lines that explain it
@@ -28,15 +28,15 @@ type Table struct {
 	Entries bool   // text has a line for each row: a label, and the value from a fixed column on
 	Dashed  bool   // text has its title between dashes
 	Folds   bool   // a page can fold its tree
-	Least   int    // rows that are shown at least
-	Most    int    // rows that are shown in any case and no more; 0: as of other tables
-	Whole   string // the command that shows all, where it is another one than this
+	Least   int    // at least so many rows are shown
+	Most    int    // exactly so many rows are shown; 0: the default
+	Whole   string // the command that shows all rows, if it is not the current one
 	of      string // what a row is
 	Parts   []Part
-	Failed  error // that ended the rows
+	Failed  error // the error that ended the rows
 }
 
-// Column is the head of a column. A column without any text in its rows is not shown to people.
+// Column is the head of a column. People do not see a column whose cells are all empty.
 type Column struct {
 	Name      string // for people
 	Key       string // in CSV; "": programs do not get it
@@ -45,7 +45,7 @@ type Column struct {
 	View      view
 }
 
-// ColumnKind is what the values of a column are for programs; an empty one stands for none.
+// ColumnKind is the type of a column's values for programs. Empty values mean none.
 type ColumnKind uint8
 
 // Kinds of columns.
@@ -55,13 +55,13 @@ const (
 	TextColumn
 )
 
-// view is who sees a column.
+// view says who sees a column.
 type view uint8
 
 const (
 	viewAll   view = iota
-	ViewWide       // not text, which has no room for it
-	viewTable      // programs alone
+	ViewWide       // not in text, which has no room for it
+	viewTable      // programs only
 )
 
 // Words is a column of texts.
@@ -69,7 +69,7 @@ func Words(name, key string) Column {
 	return Column{Name: name, Key: key, Kind: TextColumn, AlignLeft: true}
 }
 
-// whole numbers, and numbers of ticks.
+// Ints is a column of whole numbers, or of numbers of ticks.
 func Ints(name, key string) Column { return Column{Name: name, Key: key} }
 
 // Reals is a column of quotients.
@@ -78,10 +78,10 @@ func Reals(name, key string) Column { return Column{Name: name, Key: key, Kind: 
 // Ranks is a column of processes.
 func Ranks(name, key string) Column { return Column{Name: name, Key: key, AlignLeft: true} }
 
-// Hidden is a column that only programs get.
+// Hidden makes a column visible to programs only.
 func (c Column) Hidden() Column { c.View = viewTable; return c }
 
-// Wide is a column for which text has no room.
+// Wide makes a column invisible in text, which has no room for it.
 func (c Column) Wide() Column { c.View = ViewWide; return c }
 
 // Cell is a value of a table.
@@ -90,13 +90,13 @@ type Cell struct {
 	Value string // for programs and to sort by: all its digits
 
 	Level   int           // of a tree
-	Sum     bool          // the first of a row that adds up others of the same table: programs do not get the row
+	Sum     bool          // in the first cell of a row that adds up others of the table: programs do not get the row
 	Grade   numbers.Ratio // an efficiency: its colour
 	bar     bool          // and a bar
 	Class   string        // its colour on a page
 	Note    string        // smaller, on a page
 	Link    string        // to a part of the page
-	Picture template.HTML // the same to look at
+	Picture template.HTML // a picture of the value
 }
 
 // Part is some rows of a table, made when they are printed.
@@ -111,10 +111,10 @@ func (t *Table) Add(cells ...Cell) {
 	t.Each(func(yield func([]Cell) bool) { yield(cells) })
 }
 
-// Each adds rows that are all shown, made when they are printed.
+// Each adds rows that are always shown. They are made when they are printed.
 func (t *Table) Each(rows iter.Seq[[]Cell]) { t.Parts = append(t.Parts, Part{fixed: true, Rows: rows}) }
 
-// Fill adds a row for each element of a list to a table, and returns it. People see the first ones; of is what a row is.
+// Fill adds a row for each element of a list to a table, and returns the table. People see the first rows; of says what a row is.
 func Fill[T any](t *Table, of string, list []T, row func(x *T) []Cell) *Table {
 	t.of = of
 	t.Parts = append(t.Parts, Part{len(list), false, func(yield func([]Cell) bool) {
@@ -127,7 +127,7 @@ func Fill[T any](t *Table, of string, list []T, row func(x *T) []Cell) *Table {
 	return t
 }
 
-// rows are the first rows, all with a limit below 0.
+// rows are the first rows; all if limit is below 0.
 func (t *Table) rows(limit int) iter.Seq[[]Cell] {
 	return func(yield func([]Cell) bool) {
 		for _, p := range t.Parts {
@@ -144,7 +144,7 @@ func (t *Table) rows(limit int) iter.Seq[[]Cell] {
 	}
 }
 
-// size is how long the longest list of the table is, and how many rows a limit leaves out.
+// size returns the length of the longest list of the table, and how many rows a limit leaves out.
 func (t *Table) size(limit int) (all, left int) {
 	for _, p := range t.Parts {
 		if !p.fixed {
@@ -154,7 +154,7 @@ func (t *Table) size(limit int) (all, left int) {
 	return all, left
 }
 
-// shown are the columns and rows that people see: columns of theirs with any text.
+// shown returns the columns and rows that people see. Columns without any text are left out.
 func (t *Table) shown(limit int, room bool) (columns []Column, rows [][]Cell) {
 	var theirs []int
 	for i, c := range t.Columns {
@@ -191,64 +191,64 @@ func (t *Table) shown(limit int, room bool) (columns []Column, rows [][]Cell) {
 	return columns, rows
 }
 
-// integers are those that are not below 0.
+// integers are the types of numbers that are never negative.
 type integers interface{ ~int | ~uint32 | ~uint64 }
 
-// Word is a text.
+// Word is a cell with a text.
 func Word(text string) Cell { return Cell{Text: text, Value: text} }
 
-// Named is a text that people see and one that programs get.
+// Named is a cell with one text for people and another one for programs.
 func Named(text, value string) Cell { return Cell{Text: text, Value: value} }
 
-// Tree is a label at a level.
+// Tree is a cell with a label at a level of a tree.
 func Tree(text string, level int) Cell { return Cell{Text: text, Value: text, Level: level} }
 
-// None is not a value.
+// None is an empty cell.
 func None() Cell { return Cell{} }
 
-// Number is a number of things.
+// Number is a cell with a number of things.
 func Number[T integers](v T) Cell {
 	return Cell{Text: numbers.Count(uint64(v)), Value: strconv.FormatUint(uint64(v), 10)}
 }
 
-// PlainNumber is a number that names something.
+// PlainNumber is a cell with a number that identifies something.
 func PlainNumber[T integers](v T) Cell {
 	text := strconv.FormatUint(uint64(v), 10)
 	return Cell{Text: text, Value: text}
 }
 
-// AtRank is the process that has the value before it.
+// AtRank is a cell with the process that has the value in the cell before.
 func AtRank[T integers](p T) Cell {
 	text := strconv.FormatUint(uint64(p), 10)
 	return Cell{Text: "@" + text, Value: text}
 }
 
-// Size is a number of bytes.
+// Size is a cell with a number of bytes.
 func Size(v uint64) Cell { return Cell{Text: numbers.Bytes(v), Value: strconv.FormatUint(v, 10)} }
 
-// Share is a quotient in per cent.
+// Share is a cell with a quotient in per cent.
 func Share(r numbers.Ratio) Cell { return Cell{Text: r.Percent(), Value: r.Csv()} }
 
-// Quotient is a quotient with so many digits.
+// Quotient is a cell with a quotient to so many digits.
 func Quotient(r numbers.Ratio, digits int) Cell { return Cell{Text: r.Text(digits), Value: r.Csv()} }
 
-// Graded is an efficiency, whose colour says whether it is good.
+// Graded is a cell with an efficiency. Its colour says how good that is.
 func Graded(r numbers.Ratio) Cell { return Cell{Text: r.Text(3), Value: r.Csv(), Grade: r} }
 
-// Barred is one with a bar.
+// Barred is a graded cell with a bar.
 func Barred(r numbers.Ratio, digits int) Cell {
 	return Cell{Text: r.Text(digits), Value: r.Csv(), Grade: r, bar: true}
 }
 
-// ticks is a time.
+// Time is a cell with a time in ticks.
 func Time(u numbers.Units, v uint64) Cell {
 	return Cell{Text: u.Ticks(v), Value: strconv.FormatUint(v, 10)}
 }
 
-// Ticks is a sum of times; null is a sum that is not known.
+// Ticks is a cell with a sum of times. Its value is null for a sum that is not known.
 func Ticks(u numbers.Units, v numbers.Sum) Cell { return Cell{Text: u.Big(v), Value: v.JSON()} }
 
-// Exact is a fraction of ticks.
+// Exact is a cell with a fraction of ticks.
 func Exact(u numbers.Units, f numbers.Fraction) Cell {
 	if f.IsInt() {
 		return Cell{Text: u.Fraction(f), Value: strconv.FormatInt(f.Floor(), 10)}
@@ -256,7 +256,7 @@ func Exact(u numbers.Units, f numbers.Fraction) Cell {
 	return Cell{Text: u.Fraction(f), Value: numbers.Nearest(f).Csv()}
 }
 
-// Mean is a mean of times.
+// Mean is a cell with a mean of times in ticks.
 func Mean(u numbers.Units, r numbers.Ratio) Cell { return Cell{Text: u.Real(r), Value: r.Csv()} }
 
 // Of names a number of ticks in the unit.

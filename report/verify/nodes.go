@@ -12,7 +12,7 @@ import (
 // maxExecutions bounds the memory for comparing executions of different processes.
 const maxExecutions = 4 << 20
 
-// nodeCheck compares all that is said about interval nodes.
+// nodeCheck compares all parts of a file that describe interval nodes.
 type nodeCheck struct {
 	v     *Verified
 	r     *results.Run
@@ -20,11 +20,11 @@ type nodeCheck struct {
 	rows  bool // there are rows of executions
 	cut   bool // the program is from MPI_Init to MPI_Finalize
 	stats map[uint64]*xtf.Stat
-	took  []uint32 // processes, by node
+	took  []uint32 // processes with executions, by node
 	first []uint64 // earliest begin of any location
 	last  []uint64
 	whole [2]uint64 // first and last event of the processes
-	base  []uint64  // number of the first execution of each node, of the process with most
+	base  []uint64  // number of the first execution of each node, of the process with most executions
 	long  []uint64  // the longest k-th execution of a process; nil if there are too many
 	found int
 }
@@ -87,8 +87,7 @@ func (c *nodeCheck) add(array, format string, args ...any) {
 	c.v.add(array, format, args...)
 }
 
-// order checks that nodes are numbered depth first: the parent of a node is open
-// after the node before it.
+// order checks that nodes are numbered depth first: the parent of a node must be open after the node before it.
 func (c *nodeCheck) order() {
 	for i := 1; i < len(c.list); i++ {
 		at := uint32(i - 1)
@@ -101,7 +100,7 @@ func (c *nodeCheck) order() {
 	}
 }
 
-// process adds the components of a process to what STAT must say.
+// process adds the components of a process to what STAT should say.
 func (c *nodeCheck) process(x *results.ProcessItems) {
 	for n := range c.list {
 		if !x.Took(uint32(n)) {
@@ -155,11 +154,10 @@ type executionWalk struct {
 	nodes []executed
 }
 
-// executed is what is known of a node on the location: number and ticks of
-// executions, and the newest one.
+// executed is what is known of a node on the location: count and ticks of executions, and the newest execution.
 type executed struct{ count, ticks, begin, end uint64 }
 
-// row checks the next execution; it is false for one of no node.
+// row checks the next execution. It returns false if the row is of an unknown node.
 func (w *executionWalk) row(x *xtf.Ival) bool {
 	n := w.n
 	w.n++

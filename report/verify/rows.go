@@ -12,22 +12,22 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// openCall is a call on the way from the root to the row in hand.
+// openCall is a call that is open at the current row.
 type openCall struct {
 	end    uint64
 	n      uint64
-	inside uint64 // what its times leave for called regions
-	child  uint64 // what those took
+	inside uint64 // ticks that its times leave for called regions
+	child  uint64 // ticks that called regions took
 	index  int
 	aside  bool
 }
 
-// callWalk replays the calls of a location, which are in order of their enters.
+// callWalk replays the calls of a location, in the order of their enters.
 type callWalk struct {
 	c     *locationCheck
 	stack []openCall
-	open  []uint32    // of each region, on the stack
-	aside trace.State // of the call of xtf.AsideOf on the stack that has all that it calls; StateOwn: none
+	open  []uint32    // open calls of each region
+	aside trace.State // state of the open call of xtf.AsideOf that gets the time of all that it calls; StateOwn: none
 }
 
 func (c *locationCheck) calls() error {
@@ -86,7 +86,7 @@ func (w *callWalk) row(n uint64, x *xtf.Call) error {
 	return nil
 }
 
-// times adds the call to the times by class. Calls of markers are in no class.
+// times adds the call to the times by class. Calls of markers have no class.
 func (w *callWalk) times(x *xtf.Call) {
 	v, span := &w.c.sums, w.c.program.clip(x.T, x.End)
 	if w.c.program.point(x.T) {
@@ -116,8 +116,7 @@ func (w *callWalk) times(x *xtf.Call) {
 	}
 }
 
-// unwind ends the calls from depth on: what they spent in called regions must
-// be what their callees took.
+// unwind ends the calls from depth on. The time that they spent in called regions must be what their callees took.
 func (w *callWalk) unwind(depth int) {
 	for k := len(w.stack) - 1; k >= depth; k-- {
 		f := &w.stack[k]
@@ -155,7 +154,7 @@ func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
 	channel := c.channel(x.Peer, x.Comm, x.Tag, direction)
 	entry := spread(xtf.ChannelKey(x.Peer, x.Comm), uint64(x.Tag)<<2|uint64(direction), n)
 	switch {
-	case maybe: // cancelled sends are in no channel, others that never completed do
+	case maybe: // cancelled sends are in no channel, other unfinished ones are
 		c.maybe[n] = maybeEntry{entry, x.Bytes}
 	case channel == nil:
 		c.at("P2P", n, "no channel with process %d, communicator %d, tag %d", x.Peer, x.Comm, x.Tag)
@@ -177,7 +176,7 @@ func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
 	return c.pair(n, x, direction)
 }
 
-// place checks that the channel has the row where seq says.
+// place checks that the channel has the row at the position that seq says.
 func (c *locationCheck) place(n uint64, x *xtf.P2P, channel *xtf.Channel) error {
 	if channel == nil || x.Kind&xtf.P2PBestEffort != 0 {
 		return nil
@@ -187,7 +186,7 @@ func (c *locationCheck) place(n uint64, x *xtf.P2P, channel *xtf.Channel) error 
 		return nil
 	}
 	if channel.First+x.Seq >= c.chans.Len() {
-		return nil // told with the channel
+		return nil // reported with the channel
 	}
 	at, err := c.chans.At(channel.First + x.Seq)
 	if err == nil && at != n {
@@ -196,7 +195,7 @@ func (c *locationCheck) place(n uint64, x *xtf.P2P, channel *xtf.Channel) error 
 	return err
 }
 
-// pair checks that the mate points back and says the same of the message.
+// pair checks that the mate points back and describes the same message.
 func (c *locationCheck) pair(n uint64, x *xtf.P2P, direction uint32) error {
 	if uint64(x.MateP) >= uint64(c.r.Defs.NumLocations()) {
 		c.at("P2P", n, "mate in location %d of %d", x.MateP, c.r.Defs.NumLocations())
@@ -286,7 +285,7 @@ func (c *locationCheck) collectives() error {
 	})
 }
 
-// span adds a span of an operation to an item, of which nothing is known where all spans of the location are more than xtf.Most.
+// span adds a span of an operation to an item. If all spans of the location exceed xtf.Most, nothing is known of the item.
 func (c *locationCheck) span(item xtf.Item, v uint64, counts bool) {
 	most := xtf.Most(c.r.Defs.NumLocations())
 	if c.spans[item] > most || v > most-c.spans[item] {
@@ -302,11 +301,11 @@ func (c *locationCheck) span(item xtf.Item, v uint64, counts bool) {
 // withoutInit is the option that ends the program at MPI_Init and MPI_Finalize.
 const withoutInit = "init=exclude"
 
-// program is the execution of the whole program on a location: its first and last
-// event, or only what lies between MPI_Init and MPI_Finalize.
+// program is the execution of the whole program on a location: from its first to its last event, or only from MPI_Init to
+// MPI_Finalize.
 type program struct {
 	from, to     uint64
-	begins, ends bool // cut there, by MPI_Init and MPI_Finalize: what lies on the border may be outside
+	begins, ends bool // it begins or ends at MPI_Init or MPI_Finalize: what is on the border may be outside
 }
 
 // readProgram finds the row of the whole program.
@@ -315,7 +314,7 @@ func (c *locationCheck) readProgram() error {
 	if !c.r.Kept.Has(withoutInit) {
 		return nil
 	}
-	c.program = program{begins: true, ends: true} // nothing, where there is none
+	c.program = program{begins: true, ends: true} // empty, if there is no such row
 	err := results.Load(c.r, xtf.Proc(c.p), func(x *xtf.Ival) {
 		if x.Node == 0 {
 			c.program = program{from: x.T, to: x.End, begins: x.T > c.stored[xtf.ItemFirst], ends: x.End < c.stored[xtf.ItemLast]}
@@ -331,23 +330,22 @@ func (c *locationCheck) readProgram() error {
 	})
 }
 
-// clip is the ticks of [x, y) in the program.
+// clip returns the ticks of [x, y) that are in the program.
 func (p *program) clip(x, y uint64) uint64 {
 	y = min(y, p.to)
 	return y - min(max(x, p.from), y)
 }
 
-// point reports whether what happens at t counts; all does that is not cut off.
+// point reports whether an event at t counts: all do that are not cut off.
 func (p *program) point(t uint64) bool { return p.from <= t && (t < p.to || t == p.to && !p.ends) }
 
-// completion reports whether what is complete at t counts.
+// completion reports whether an operation that completes at t counts.
 func (p *program) completion(t uint64) bool {
 	return (p.from < t || p.from == t && !p.begins) && t <= p.to
 }
 
-// graph compares the location's call graph with its components, and with its
-// rows where it has some. Counts and bytes are equal in every graph, times of a
-// lossy one are within its bound.
+// graph compares the location's call graph with its components, and with its rows if it has some. Counts and bytes are equal in
+// every graph. Times of a lossy graph are within its bound.
 func (c *locationCheck) graph(shared *graph.Shared) error {
 	if shared == nil {
 		return nil
@@ -437,14 +435,14 @@ func (c *locationCheck) graphTime(l *ccg.Location, g *results.GraphSums, d graph
 	}
 }
 
-// graphCounts compares bytes and counts, those of calls only if asked, with the components.
+// graphCounts compares bytes and counts with the components; counts of calls only if asked.
 func (c *locationCheck) graphCounts(t *results.ProfileTable, g *results.GraphSums, ofCalls bool) {
 	calls := uint64(0)
 	for i := range t.Sums {
 		calls += t.Sums[i].Sums[0]
 	}
 	want := c.stored[xtf.ItemCalls]
-	if c.r.Kept.Has(withoutInit) { // the graph has all of them
+	if c.r.Kept.Has(withoutInit) { // the graph has all events of the program
 		want = c.counts.calls
 	}
 	if ofCalls && calls != want && (c.rows || !c.r.Kept.Has(withoutInit)) {

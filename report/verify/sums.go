@@ -73,7 +73,7 @@ func (c *locationCheck) compareSums() error {
 	return nil
 }
 
-// overhead allows for what records tell: it has no rows, and lies outside MPI.
+// overhead allows for overhead that comes from records: it has no rows, and is outside MPI.
 func (c *locationCheck) overhead() {
 	v := &c.sums
 	told := c.stored[xtf.ItemOverhead] - min(c.stored[xtf.ItemOverhead], v[xtf.ItemOverhead])
@@ -82,7 +82,7 @@ func (c *locationCheck) overhead() {
 	}
 	v[xtf.ItemOverhead] += told
 	for _, x := range xtf.States {
-		if i := x.Item; x.Flag != 0 && c.stored[i] < v[i] { // a call that such a record takes time from
+		if i := x.Item; x.Flag != 0 && c.stored[i] < v[i] { // such a record takes time from this call
 			v[i] = c.stored[i]
 		}
 	}
@@ -102,14 +102,14 @@ func (c *locationCheck) compareProfile() error {
 	return nil
 }
 
-// eachUnlike calls f for the sums of regions that differ from exact ones by more than they may be off.
+// eachUnlike calls f for sums of regions that differ from exact ones by more than their bounds.
 func eachUnlike(r *results.Run, got, exact []results.RegionSum, f func(what string, got, exact uint64)) {
 	for i := range got {
 		region := "undefined regions"
 		if i < len(r.Defs.Regions) {
 			region = numbers.Clean(r.RegionName(r.Defs.Regions[i].Ref), 60)
 		}
-		off := [...]uint64{1: got[i].Off[0], 2: got[i].Off[1], 3: 0} // of times alone
+		off := [...]uint64{1: got[i].Off[0], 2: got[i].Off[1], 3: 0} // only times are off
 		for k, what := range [...]string{"calls", "inclusive", "exclusive", "bytes"} {
 			if a, b := got[i].Sums[k], exact[i].Sums[k]; max(a, b)-min(a, b) > off[k] {
 				f(what+" of "+region, a, b)
@@ -128,8 +128,8 @@ type instance struct {
 // maxInstances bounds the memory for collectives.
 const maxInstances = 4 << 20
 
-// collectives checks that the members of each operation agree about it, and
-// that what they say is the latest and earliest of them all.
+// collectives checks that the members of each operation agree about it, and that the times that they give are the latest and
+// earliest of all.
 func (v *Verified) collectives(r *results.Run) error {
 	comms := map[uint32][]instance{}
 	total := uint64(0)
@@ -177,14 +177,13 @@ func join(list []instance, x *xtf.Coll) []instance {
 	return list
 }
 
-// whole compares the whole run's rows with those of the locations, or with
-// their graphs where there are no rows.
+// whole compares the rows of the whole run with those of the locations, or, without rows, with their graphs.
 func (v *Verified) whole(r *results.Run, all *results.ProfileTable) error {
 	if err := v.codes(r); err != nil {
 		return err
 	}
 	if all.From == results.SourceGraph && all.Shared == nil {
-		return nil // told with the graph
+		return nil // reported with the graph
 	}
 	t := results.NewProfileTable(r)
 	if err := t.Add(xtf.WholeRun); err != nil {
@@ -211,8 +210,7 @@ func (v *Verified) whole(r *results.Run, all *results.ProfileTable) error {
 	return err
 }
 
-// codes compares the totals of diagnostics with those of the locations; the
-// definitions add to the whole run's only.
+// codes compares the totals of diagnostics with those of the locations. Problems of the definitions are in the totals only.
 func (v *Verified) codes(r *results.Run) error {
 	whole, err := r.Codes()
 	if err != nil {
@@ -256,9 +254,8 @@ func (v *Verified) codes(r *results.Run) error {
 	return nil
 }
 
-// levelSums are order-free sums over the rows of one level of TIMEBIN. Each value
-// is weighed by its bin and region, modulo 2^64, so that they add up over
-// locations and tell levels apart.
+// levelSums are sums over the rows of one level of TIMEBIN that do not depend on the order. Each value is weighted by its bin and
+// region, modulo 2^64, so that sums of locations add up and different levels differ.
 type levelSums struct {
 	rows   uint64
 	own    uint64 // by the rows' bins
@@ -273,15 +270,14 @@ func (s *levelSums) add(bin uint64, x *xtf.TimeBin) {
 	}
 }
 
-// pyramid is what the levels of an array of TIMEBIN add up to.
+// pyramid is the sums of the levels of an array of TIMEBIN.
 type pyramid struct {
 	levels [256]levelSums
 	found  []string // what is wrong
 }
 
-// runPyramid reads the time bins of p. Levels must follow one another without gaps
-// up to one with a single bin, bins must not run backwards, a region occurs once
-// in a bin, and each level must be the sum of the one below. O(rows).
+// runPyramid reads the time bins of p. Levels must follow one another without gaps up to one with a single bin, bins must ascend,
+// a region must be in a bin only once, and each level must be the sum of the one below. O(rows).
 func runPyramid(r *results.Run, p xtf.Proc) (*pyramid, error) {
 	y := &pyramid{}
 	a, err := r.File.Array(p, xtf.TypeTimeBin)
@@ -332,7 +328,7 @@ func (y *pyramid) add(format string, args ...any) {
 	}
 }
 
-// span is the lowest level with rows, -1 without, and the highest, the profile.
+// span returns the lowest level with rows, -1 if there is none, and the highest one, the profile.
 func (y *pyramid) span() (finest, top int) {
 	finest = -1
 	for l := range y.levels {
@@ -389,8 +385,7 @@ func (v *Verified) pyramids(r *results.Run, rows bool) error {
 	return nil
 }
 
-// compareTiles makes the tiles of the levels that TIMEBIN has from its rows, and
-// looks at the calls that tiles name. O(rows).
+// compareTiles computes the tiles of the levels of TIMEBIN from its rows, and checks the calls that tiles name. O(rows).
 func (c *locationCheck) compareTiles() error {
 	tiles, err := c.r.File.Array(xtf.Proc(c.p), xtf.TypeTile)
 	if err != nil {
@@ -427,7 +422,7 @@ func (c *locationCheck) compareTiles() error {
 	return c.tilesFrom(bins, from, tiles.Rows(n, own))
 }
 
-// tilesFrom compares tiles with those of the rows of bins from number from on.
+// tilesFrom compares tiles with the rows of bins, from row from on.
 func (c *locationCheck) tilesFrom(bins *xtf.Array, from uint64, list *xtf.Cursor) error {
 	var sums xtf.TileSums
 	key, any := uint64(0), false
@@ -490,9 +485,8 @@ func (c *locationCheck) longestCalls(tiles *xtf.Array, own uint64) error {
 	return list.Err()
 }
 
-// tileGroups checks the tiles of groups of 16, 256, ... locations: all calls of a
-// group are those of its locations, and the location with the longest call is one
-// of them. O(locations and rows), with 8 bytes for each location.
+// tileGroups checks the tiles of groups of 16, 256, ... locations: the calls of a group are the sum of its locations' calls, and
+// the location with the longest call is one of them. O(locations and rows), with 8 bytes for each location.
 func (v *Verified) tileGroups(r *results.Run) error {
 	calls := make([]uint64, r.File.Procs()) // in the top tile of each location
 	arrays := func(p xtf.Proc, f uint8) (*xtf.Array, uint64, uint64, error) {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Contradiction is one contradiction between parts of a file.
+// Contradiction is a disagreement between two parts of a file.
 type Contradiction struct {
 	Location *uint64 `json:"location"` // id, nil for the whole run
 	Process  *uint32 `json:"process"`
@@ -27,8 +27,8 @@ type Contradiction struct {
 
 // Verified says what Verify compared and what did not agree.
 type Verified struct {
-	Findings    []Contradiction `json:"-"`           // the first of each location, in order of locations
-	Found       uint64          `json:"-"`           // all of them
+	Findings    []Contradiction `json:"-"`           // the first ones of each location, in the order of locations
+	Found       uint64          `json:"-"`           // number of all
 	Calls       uint64          `json:"calls"`       // rows compared
 	Messages    uint64          `json:"messages"`    // rows
 	Mates       uint64          `json:"mates"`       // messages whose partner points back
@@ -41,13 +41,11 @@ type Verified struct {
 // keptFindings bounds the findings of one location that are listed.
 const keptFindings = 100
 
-// New compares what the file says twice, to the last row: sums of
-// components, profiles and channels with the rows they stand for, messages with
-// their partners, collectives with all their members, time bins of each level
-// with those of the one below and with tiles, the whole run's rows with the
-// locations', and the call graph with the rows. parallel locations are looked at
-// at once. Memory per location: its channels, its open calls and 64
-// bytes per region; for collectives 48 bytes per instance. Several goroutines tell pass of bytes of the file that are compared.
+// New compares what the file says twice, to the last row: sums of components, profiles and channels with the rows that they add
+// up, messages with their partners, collectives with all their members, time bins of each level with those of the level below and
+// with tiles, the rows of the whole run with those of the locations, and the call graph with the rows. It looks at parallel
+// locations at once. Memory per location: its channels, its open calls and 64 bytes per region; for collectives 48 bytes per
+// instance. Several goroutines call pass with the bytes of the file that they compared.
 func New(r *results.Run, parallel int, pass func(bytes uint64)) (*Verified, error) {
 	v := &Verified{Findings: []Contradiction{}, Skipped: []string{}}
 	all := results.NewProfileTable(r)
@@ -66,7 +64,7 @@ func New(r *results.Run, parallel int, pass func(bytes uint64)) (*Verified, erro
 	}
 	rows := all.From == results.SourceRows
 	for _, check := range []struct {
-		ofRows bool // of rows alone
+		ofRows bool // only rows are compared
 		run    func() error
 	}{
 		{false, func() error { return v.collectives(r) }},
@@ -94,7 +92,7 @@ func New(r *results.Run, parallel int, pass func(bytes uint64)) (*Verified, erro
 	return v, nil
 }
 
-// locations checks every location by itself, some at once.
+// locations checks every location by itself, several at once.
 func (v *Verified) locations(r *results.Run, all *results.ProfileTable, parallel int, pass func(bytes uint64)) error {
 	checks := make([]*locationCheck, r.Defs.NumLocations())
 	var g errgroup.Group
@@ -138,7 +136,7 @@ func (v *Verified) add(array string, format string, args ...any) {
 	v.Findings = append(v.Findings, Contradiction{Array: array, Text: fmt.Sprintf(format, args...)})
 }
 
-// CheckGraph tests every invariant of the call graph. It tells pass of the bytes of each location.
+// CheckGraph checks every invariant of the call graph. It calls pass with the bytes of each location.
 func CheckGraph(r *results.Run, pass func(bytes uint64)) error {
 	shared, err := r.Graph()
 	if errors.Is(err, xtf.ErrNoSection) {
@@ -181,16 +179,15 @@ type locationCheck struct {
 	channels []xtf.Channel
 	chans    *xtf.Array
 	entries  uint64                // order-free sum over rows that are in a channel
-	carried  [3]uint64             // bytes of them by direction: sent, received, given to collectives
+	carried  [3]uint64             // their bytes by direction: sent, received, given to collectives
 	program  program               // its only execution here
-	maybe    map[uint64]maybeEntry // rows that may be in one, with what they would add
+	maybe    map[uint64]maybeEntry // rows that may be in a channel, with what they would add
 	mates    map[uint32]*xtf.Array
-	buf      []byte // of a row
+	buf      []byte // for a row
 	pass     func(bytes uint64)
 }
 
-// maybeEntry is a send that never completed: only if it was not cancelled does
-// it are in a channel.
+// maybeEntry is a send that never completed. It is in a channel only if it was not cancelled.
 type maybeEntry struct{ entry, bytes uint64 }
 
 func (c *locationCheck) add(array string, row *uint64, format string, args ...any) {
@@ -207,8 +204,7 @@ func (c *locationCheck) at(array string, row uint64, format string, args ...any)
 	c.add(array, &row, format, args...)
 }
 
-// run makes all comparisons of the location. Rows that cannot be read are a
-// finding, and end the comparison that needs them.
+// run makes all comparisons of the location. A row that cannot be read is a finding, and ends the comparison that needs it.
 func (c *locationCheck) run(shared *graph.Shared) error {
 	steps := []struct {
 		array string
@@ -252,7 +248,7 @@ func (c *locationCheck) run(shared *graph.Shared) error {
 	return nil
 }
 
-// rowOf is row n of an array; buf is kept for the next one.
+// rowOf returns row n of an array. It reuses buf.
 func rowOf[T any, R xtf.Form[T]](a *xtf.Array, n uint64, buf *[]byte) (x T, err error) {
 	if *buf, err = a.Row(n, *buf); err == nil {
 		R(&x).Load(*buf)
@@ -293,7 +289,7 @@ func (c *locationCheck) channel(peer, comm, tag, direction uint32) *xtf.Channel 
 	return &c.channels[i]
 }
 
-// spread mixes numbers into one whose sum over a set tells sets apart.
+// spread mixes numbers into one. Sums of such numbers over different sets differ.
 func spread(list ...uint64) uint64 {
 	h := uint64(0x9e3779b97f4a7c15)
 	for _, v := range list {
@@ -304,7 +300,7 @@ func spread(list ...uint64) uint64 {
 	return h
 }
 
-// classes checks that the classes fit together and are of this run's processes.
+// classes checks that the classes fit together and consist of processes of this run.
 func (v *Verified) classes(r *results.Run) error {
 	t, err := r.File.Classes()
 	if errors.Is(err, xtf.ErrClasses) {

@@ -17,7 +17,7 @@ import (
 // summedWaits are the components that add up WAIT rows.
 var summedWaits = slices.Concat(results.WaitItems, results.CompletionItems, []xtf.Item{xtf.ItemLateKernel, xtf.ItemLateSenderSame, xtf.ItemLateSenderOther, xtf.ItemWaitCount})
 
-// waits compares the WAIT rows with the messages and collectives they are of, with each other, with WAITSUM and, of every interval, with
+// waits compares the WAIT rows with their messages and collectives, with each other, with WAITSUM and, for every interval, with
 // COMP.
 func (c *locationCheck) waits() error {
 	var arrays [2]*xtf.Array
@@ -83,7 +83,7 @@ func (c *locationCheck) waits() error {
 	return errors.Join(err, c.inside(&inside, summedWaits))
 }
 
-// inside compares items of intervals in COMP with what rows of the location add up to, which it takes away.
+// inside compares items of intervals in COMP with sums of the location's rows, and removes these from rows.
 func (c *locationCheck) inside(rows *interval.Components, items []xtf.Item) error {
 	err := xtf.Each(c.r.File, xtf.Proc(c.p), func(n uint64, x *xtf.Comp) error {
 		node, item := uint32(x.Key>>32), xtf.Item(uint32(x.Key))
@@ -191,7 +191,7 @@ func (c *locationCheck) collectiveWait(a *xtf.Array, n uint64, x *xtf.Wait) erro
 		wrong = wrong || x.T < m.FirstLeave || x.End != m.End || x.CauseP != trace.Undefined
 	case xtf.WaitBarrier:
 		wrong = wrong || x.End != min(m.LastEnter, m.End)
-	case xtf.WaitNxN: // the last one to enter may have no data for others
+	case xtf.WaitNxN: // others may not need the data of the last one that enters
 		wrong = wrong || x.End > m.LastEnter || m.Received == 0
 	}
 	if wrong {
@@ -220,8 +220,8 @@ func eachDifferent[M ~map[K]V, K, V comparable](a, b M, order func(x, y K) int, 
 	}
 }
 
-// placeTotal compares an array of totals with the sums of the locations; by node and pattern where there are so many places that call
-// paths were cut. Memory: 80 bytes for each place, twice.
+// placeTotal compares an array of totals with the sums of the locations. If there are so many places that call paths were cut, it
+// compares by node and pattern. Memory: 80 bytes for each place, twice.
 func (v *Verified) placeTotal(r *results.Run, t *results.PlaceArray) error {
 	all, whole := results.PlaceSums{}, results.PlaceSums{}
 	for p := range xtf.Proc(r.File.Procs()) {
@@ -258,7 +258,7 @@ func (c *locationCheck) path() error {
 	end := uint64(0)
 	err = results.Load(c.r, xtf.Proc(c.p), func(x *xtf.CPath) {
 		item := xtf.CriticalOf(x.Activity)
-		if item == xtf.NumItems || x.T < end || x.End <= x.T { // outside of the events; the others are found with PATHTOTAL
+		if item == xtf.NumItems || x.T < end || x.End <= x.T { // outside of the events; other differences are found with PATHTOTAL
 			return
 		}
 		end = x.End
@@ -271,11 +271,11 @@ func (c *locationCheck) path() error {
 	return errors.Join(err, c.inside(&inside, criticalItems))
 }
 
-// blamed is a location that others wait for, and a pattern of their waits.
+// blamed is a location that others wait for, and the pattern of these waits.
 type blamed struct{ p, pattern uint32 }
 
-// delayCosts checks that the costs of delays are the waits that have a cause. What a location costs directly by a pattern is what is waited
-// for it in that pattern, less what it passes on to those that it waits for itself.
+// delayCosts checks that the costs of delays add up to the waits that have a cause. The direct cost of a location for a pattern
+// is the time that others wait for it in that pattern, less what it passes on to the locations that it waits for itself.
 func (v *Verified) delayCosts(r *results.Run) error {
 	waits, costs := numbers.Sum(0), numbers.Sum(0)
 	caused, direct, passes := map[blamed]numbers.Sum{}, map[blamed]numbers.Sum{}, map[uint32]bool{}
@@ -325,7 +325,7 @@ func (v *Verified) pathLength(r *results.Run) error {
 		})
 		if err == nil {
 			err = results.Load(r, p, func(x *xtf.Ival) {
-				if x.Node == 0 { // the program
+				if x.Node == 0 { // the whole program
 					first, last = min(first, x.T), max(last, x.End)
 				}
 			})
