@@ -16,8 +16,8 @@ const (
 	arrowDouble                     = 2
 )
 
-// arrowTable writes an Arrow IPC stream: the schema, a dictionary for each column of texts, then a record batch for
-// every batch, uncompressed, so that readers can map it. Dictionaries are complete before the first rows.
+// arrowTable writes an Arrow IPC stream: the schema, a dictionary for each column of texts, then a record batch for every batch.
+// It does not compress, so that readers can map the stream. Dictionaries are complete before the first rows.
 type arrowTable struct {
 	s    *Schema
 	out  io.Writer
@@ -40,8 +40,8 @@ func newArrow(out io.Writer, s *Schema) (TableWriter, error) {
 	return t, nil
 }
 
-// message writes a message with its body: the mark of a message, the length of the header, the header, the body. All
-// lengths are multiples of 8.
+// message writes a message with its body: the mark of a message, the length of the header, the header, the body. All lengths are
+// multiples of 8.
 func (t *arrowTable) message(kind uint64, header func(f *flat) int) error {
 	f := &flat{}
 	f.b = append(f.b, 0, 0, 0, 0)
@@ -221,9 +221,9 @@ func (t *arrowTable) Close() error {
 	return err
 }
 
-// flat writes FlatBuffers (the format of Arrow's messages) front to back: a table is its vtable, then its fields; what
-// it refers to comes later and is entered into its place then. Numbers lie at multiples of their size, from the
-// start of the buffer on.
+// flat writes FlatBuffers, the format of Arrow's messages, from front to back: a table is its vtable, then its fields. What a
+// field refers to comes later, and its place is entered then. Numbers are at multiples of their size from the start of the
+// buffer.
 type flat struct{ b []byte }
 
 // flatField is a field of a table: its slot in the vtable, its size in bytes, and its value. A reference has size 4
@@ -233,7 +233,7 @@ type flatField struct {
 	value      uint64
 }
 
-// ref is a field that refers to what is written later.
+// ref is a field that refers to something that is written later.
 func ref(slot int) flatField { return flatField{slot, 4, 0} }
 
 func (f *flat) align(n int) {
@@ -242,8 +242,7 @@ func (f *flat) align(n int) {
 	}
 }
 
-// table writes a table whose fields are in the order of their slots, and returns where it is and where each of its
-// fields does.
+// table writes a table whose fields are in the order of their slots. It returns the places of the table and of each field.
 func (f *flat) table(fields ...flatField) (at int, places []int) {
 	slots := 0
 	for _, x := range fields {
@@ -270,12 +269,12 @@ func (f *flat) table(fields ...flatField) (at int, places []int) {
 	return at, places
 }
 
-// refer makes the reference at place lead to what is at target, after it.
+// refer makes the reference at place point to target, which is after it.
 func (f *flat) refer(place, target int) {
 	binary.LittleEndian.PutUint32(f.b[place:], uint32(target-place))
 }
 
-// text writes a string and returns where it is.
+// text writes a string and returns its place.
 func (f *flat) text(s string) int {
 	f.align(4)
 	at := len(f.b)
@@ -284,7 +283,7 @@ func (f *flat) text(s string) int {
 	return at
 }
 
-// vector begins a vector of references and returns where it and its references are.
+// vector begins a vector of references and returns its place and those of its references.
 func (f *flat) vector(n int) (at int, places []int) {
 	f.align(4)
 	at = len(f.b)
@@ -296,7 +295,7 @@ func (f *flat) vector(n int) (at int, places []int) {
 	return at, places
 }
 
-// pairs writes a vector of structures of two 64-bit numbers and returns where it is.
+// pairs writes a vector of structures of two 64-bit numbers and returns its place.
 func (f *flat) pairs(list [][2]int64) int {
 	for (len(f.b)+4)%8 != 0 {
 		f.b = append(f.b, 0)

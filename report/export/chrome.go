@@ -19,12 +19,12 @@ type chrome struct {
 	comma   bool
 	names   []string          // as JSON
 	classes []string          // as JSON
-	texts   map[string]string // those of annotations and counters as JSON: few different ones
+	texts   map[string]string // texts of annotations and counters as JSON; there are few different ones
 	where   string            // process and thread of the location
 	self    string
 }
 
-// quote returns the JSON form of a text that comes again and again.
+// quote returns the JSON form of a text that occurs often.
 func (c *chrome) quote(text string) string {
 	q, ok := c.texts[text]
 	if !ok {
@@ -55,7 +55,7 @@ func (c *chrome) head(id string, regions, categories []string) {
 	c.out.WriteString(`{"displayTimeUnit":"ns","otherData":{"producer":"coppice","file":"` + id + `"},"traceEvents":[`)
 }
 
-// put writes what is in line as an event.
+// put writes line as an event.
 func (c *chrome) put() {
 	if c.comma {
 		c.out.WriteByte(',')
@@ -159,7 +159,7 @@ func (c *chrome) end(ns uint64, flows []uint64) {
 	c.finish()
 }
 
-// instant writes a message outside of calls as a slice without length, for flows need one to be bound to.
+// instant writes a message outside of calls as a slice without length, because flows must be bound to a slice.
 func (c *chrome) instant(ns uint64, receive bool, e *event) {
 	if receive {
 		c.slice(ns, `"receive"`, e)
@@ -183,7 +183,7 @@ func (c *chrome) interval(ph string, ns uint64, name string) {
 func (c *chrome) intervalBegin(ns uint64, name string) { c.interval("b", ns, name) }
 func (c *chrome) intervalEnd(ns uint64, name string)   { c.interval("e", ns, name) }
 
-// counter writes a value. JSON has no words for those that are not numbers: they are left out.
+// counter writes a value. It leaves out values that are not numbers, which JSON does not have.
 func (c *chrome) counter(ns uint64, _ int, name, _ string, value float64, bits uint64, kind int) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return

@@ -20,21 +20,21 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Profiled is what a profile holds.
+// Profiled is the content of a profile.
 type Profiled struct {
 	Bytes     int64 `json:"bytes"`
 	Metrics   int   `json:"metrics"`
-	Paths     int   `json:"paths"` // with the one outside of calls
+	Paths     int   `json:"paths"` // including the path outside of calls
 	Locations int   `json:"locations"`
 }
 
-// cubeMetric is a metric of a profile. Its values are those of paths themselves, without what lies below.
+// cubeMetric is a metric of a profile. Values are those of paths themselves, without the paths below.
 type cubeMetric struct {
 	name, text string
 	count      bool    // of something; else ticks
 	unit       string  // of what is counted
 	counter    bool    // its values are bits of floats
-	scale      float64 // of them
+	scale      float64 // of the values
 	rows       []bool  // whether it has values, by node
 }
 
@@ -47,7 +47,7 @@ const (
 	cubeLong
 	cubeSent
 	cubeReceived
-	cubeWaits // and, by pattern, the next ones, then orderItems
+	cubeWaits // waits; the next metrics are waits by pattern, then orderItems
 )
 
 // cube is a profile in the form of Cube 4, https://www.scalasca.org: metrics by call path and location.
@@ -57,16 +57,16 @@ const (
 //	N.index      "CUBEX.INDEX" | 1 u32 | version u16 | sparse u8 | rows u32 | rows x place u32, ascending
 //	N.data       "CUBEX.DATA" | rows x locations x value u64 or f64
 //
-// Places are those of call paths depth first. Numbers are little-endian.
+// A place is the number of a call path, depth first. Numbers are little-endian.
 type cube struct {
 	s         *Source
 	shared    *graph.Shared
 	locations []trace.P
 	metrics   []cubeMetric
-	place     []uint32 // of nodes of the tree, depth first
+	place     []uint32 // of each node of the tree, depth first
 	paths     []cubePath
 	index     map[cubePath]uint32
-	counters  map[int]int     // metrics of counters, by their place in the definitions
+	counters  map[int]int     // metrics of counters, by their index in the definitions
 	at        map[trace.P]int // places of locations in the list
 }
 
@@ -76,11 +76,11 @@ type cubePath struct{ parent, region uint32 }
 // orderItems are the parts of late senders, by their order.
 var orderItems = [...]xtf.Item{xtf.WaitOrderSame >> 8: xtf.ItemLateSenderSame, xtf.WaitOrderDifferent >> 8: xtf.ItemLateSenderOther}
 
-// cubeBlock is how many values are in memory at once.
+// cubeBlock is the number of values in memory at once.
 const cubeBlock = 8 << 20
 
-// Cube writes what the chosen processes spent on call paths: time, calls, waits, costs of delays and the critical path. It passes over
-// the locations once for what there is, and once for each 64 MiB of values, at most limit bytes in all.
+// Cube writes what the chosen processes spent on call paths: time, calls, waits, costs of delays and the critical path. It writes
+// at most limit bytes. It reads the locations once for the metrics and paths, and once for each 64 MiB of values.
 func (s *Source) Cube(out io.Writer, limit int64) (*Profiled, error) {
 	c := &cube{s: s, index: map[cubePath]uint32{}, counters: map[int]int{}, at: map[trace.P]int{}, paths: []cubePath{{trace.Undefined, trace.Undefined}}}
 	c.metrics = []cubeMetric{
@@ -142,7 +142,7 @@ func (c *cube) node(parent, region uint32) uint32 {
 	return n
 }
 
-// each passes all values but 0 of all locations, by their place in the list, in parts that add up.
+// each passes all values that are not 0 of all locations, by index of the location, in parts that add up.
 func (c *cube) each(add func(location, metric int, node uint32, value uint64)) error {
 	calls, err := results.ReadCallPaths(c.s.Run)
 	if err != nil {
@@ -275,7 +275,7 @@ func (c *cube) moved(p trace.P, put func(metric int, node uint32, value uint64))
 	return members.Err()
 }
 
-// callNodes finds the nodes of a location's calls. It goes along them, and begins again where an earlier one is asked for.
+// callNodes finds the nodes of a location's calls. It advances along the calls, and begins again if an earlier one is asked for.
 type callNodes struct {
 	c     *cube
 	p     trace.P
@@ -284,7 +284,7 @@ type callNodes struct {
 	stack []uint32 // nodes of the open calls
 }
 
-// of is the node of a call by its number; the first one outside of calls.
+// of returns the node of a call, given by its number; outside of calls the first node.
 func (x *callNodes) of(call uint64) (uint32, error) {
 	if call == xtf.Never {
 		return 0, nil
@@ -397,7 +397,7 @@ func (c *cube) write(t *tar.Writer, order []uint32) (int, error) {
 	return len(ids), nil
 }
 
-// member begins a member of the archive, and leaves more bytes to come.
+// member begins a member of the archive; more bytes follow.
 func member(t *tar.Writer, name string, begin []byte, more int) error {
 	err := t.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(begin) + more)})
 	if err == nil {
@@ -406,7 +406,7 @@ func member(t *tar.Writer, name string, begin []byte, more int) error {
 	return err
 }
 
-// head writes the index of the metric that rows begin with, and begins its values.
+// head writes the index of the metric of the first rows, and begins its values.
 func (c *cube) head(t *tar.Writer, id int, rows []cubeRow) error {
 	n := 0
 	for n < len(rows) && rows[n].metric == rows[0].metric {
@@ -460,14 +460,14 @@ func (c *cube) line(t *tar.Writer, metric int, values []uint64) error {
 	return err
 }
 
-// anchor describes what there is.
+// anchor describes the metrics, regions, paths and locations.
 func (c *cube) anchor(ids map[int]int, order []uint32) string {
 	var b strings.Builder
 	put := func(format string, texts ...any) {
 		for i, x := range texts {
 			if text, ok := x.(string); ok {
 				var b strings.Builder
-				_ = xml.EscapeText(&b, []byte(text)) // a Builder takes all
+				_ = xml.EscapeText(&b, []byte(text)) // a Builder has no errors
 				texts[i] = b.String()
 			}
 		}
@@ -531,7 +531,7 @@ func (c *cube) anchor(ids map[int]int, order []uint32) string {
 	return b.String()
 }
 
-// system describes the nodes that processes run on, the processes, and their locations.
+// system describes the nodes with processes, the processes, and their locations.
 func (c *cube) system(put func(format string, texts ...any)) {
 	nodes, of := results.Hosts(c.s.Defs)
 	ids := make(map[trace.P]int, len(c.locations))

@@ -1,7 +1,6 @@
-// Package export writes what lies in a part of a run in the forms of other tools: slices of a timeline for browsers
-// (Perfetto's protobuf and Chrome's trace events), and tables of events or of report sections for data frames (CSV,
-// Apache Parquet, Apache Arrow IPC streams), and profiles by call path and location for Cube. The archive form OTF2 is a
-// job of package jobs, for it comes from the call graph.
+// Package export writes a part of a run in the forms of other tools: slices of a timeline for browsers (Perfetto's protobuf and
+// Chrome's trace events), tables of events or of report sections for data frames (CSV, Apache Parquet, Apache Arrow IPC streams),
+// and profiles by call path and location for Cube. Package jobs/archive writes OTF2, which it makes of the call graph.
 //
 // # Tables
 //
@@ -12,24 +11,24 @@
 //	err = w.Write(batch) // any number of times, at most GroupRows rows each
 //	err = w.Close()
 //
-// Events writes a table of events of a Source. Times are ticks since the begin of the trace, as everywhere, and next to them
-// nanoseconds, rounded down. Rows are in the order of processes and threads, then as they are in the
-// file, so equal input gives equal bytes.
+// Events writes a table of events of a Source. It has times in ticks since the begin of the trace, and in nanoseconds, rounded
+// down. Rows are in the order of processes and threads, then in that of the file, so equal input gives equal bytes.
 //
 // # Timelines
 //
-// Timeline writes calls as nested slices, messages as flows between them, counters and intervals. What a border of the
-// window cuts begins or ends there.
+// Timeline writes calls as nested slices, messages as flows between them, counters and intervals. The borders of the window cut
+// them.
 //
 // # Memory
 //
-// A table is never in memory as a whole. Next to the open file a writer holds one batch,
+// A table is never in memory as a whole. In addition to the open file a writer holds one batch,
 //
 //	GroupRows x columns x (8 + 1) bytes
 //
-// and for Arrow its encoded form, for Parquet 24 bytes a row, the columns again as numbers, their encoded form, and 1 KB
-// a column for each row group. A table with texts holds its dictionary: each name once. A timeline holds the calls that are open, 24 bytes for each message that completes in
-// one call, 8 bytes a location, and its buffer. A profile holds 64 MiB of its values at once, and its call paths.
+// for Arrow also its encoded form; for Parquet also 24 bytes a row, the columns as numbers, their encoded form, and 1 KB a column
+// for each row group. A table with texts holds its dictionary: each name once. A timeline holds the calls that are open, 24 bytes
+// for each message that completes in the current call, 8 bytes a location, and its buffer. A profile holds 64 MiB of its values
+// at once, and its call paths.
 //
 // # Concurrency
 //

@@ -19,12 +19,11 @@ type eventTable struct {
 	typ     xtf.TypeID
 	ended   bool // rows have an end
 	columns []Column
-	// bind makes the function that appends the cells of a row after the common ones; it enters the dictionaries of the
-	// columns of text.
+	// bind returns a function that appends the cells of a row after the common ones. It fills the dictionaries of text columns.
 	bind func(s *Source, c []Column) func(dst []Cell, row []byte) []Cell
 }
 
-// Tables are the names of the tables of events.
+// Tables returns the names of the tables of events.
 func Tables() []string {
 	var names []string
 	for i := range eventTables {
@@ -46,7 +45,7 @@ func i64(name string) Column  { return Column{Name: name, Type: Int64} }
 func u32(name string) Column  { return Column{Name: name, Type: Uint32} }
 func text(name string) Column { return Column{Name: name, Type: Text} }
 
-// maybe is a column some rows of which have no value.
+// maybe makes a column nullable.
 func maybe(c Column) Column {
 	c.Nullable = true
 	return c
@@ -60,7 +59,7 @@ var (
 	pointColumns = []Column{u64("time"), maybe(i64("time_ns"))}
 )
 
-// schema returns the columns of a table, and the function that makes its cells.
+// schema returns the columns of a table, and a function that makes the cells of a row.
 func (t *eventTable) schema(s *Source) (*Schema, func(dst []Cell, row []byte) []Cell) {
 	own := slices.Clone(t.columns)
 	cells := t.bind(s, own)
@@ -81,8 +80,7 @@ func (t *eventTable) schema(s *Source) (*Schema, func(dst []Cell, row []byte) []
 	return x, cells
 }
 
-// Events writes a table of events and returns the number of its rows: what overlaps the window, whole, and not cut at its
-// borders. open is called once.
+// Events writes a table of events and returns the number of its rows: all that overlap the window, uncut. It calls open once.
 func (s *Source) Events(name string, open func(*Schema) (TableWriter, error)) (rows uint64, err error) {
 	t, err := tableOf(name)
 	if err != nil {
@@ -126,8 +124,8 @@ func (s *Source) Events(name string, open func(*Schema) (TableWriter, error)) (r
 	return rows, err
 }
 
-// Rows counts the rows that Events writes; it stops after most. It costs two descents a location, and the rows that are
-// open when the window begins.
+// Rows counts the rows that Events writes; it stops above most. It costs two descents a location, and the rows that are open when
+// the window begins.
 func (s *Source) Rows(name string, most uint64) (rows uint64, err error) {
 	t, err := tableOf(name)
 	if err != nil {
@@ -157,7 +155,7 @@ func (s *Source) Rows(name string, most uint64) (rows uint64, err error) {
 	return rows, err
 }
 
-// cell is a time in ns.
+// cell is a time as ns.
 func (c clock) cell(t uint64) Cell {
 	if v, ok := c.ns(t); ok && t != xtf.Never {
 		return Number(v)
@@ -165,7 +163,7 @@ func (c clock) cell(t uint64) Cell {
 	return Absent
 }
 
-// known is a number that is absent where all its bits are ones.
+// known is a number; absent if all its bits are ones.
 func known(v uint64) Cell {
 	if v == xtf.Never {
 		return Absent
@@ -173,7 +171,7 @@ func known(v uint64) Cell {
 	return Number(v)
 }
 
-// known32 is the same for numbers of 32 bits.
+// known32 is a number of 32 bits; absent if all its bits are ones.
 func known32(v uint32) Cell {
 	if v == trace.Undefined {
 		return Absent
@@ -181,7 +179,7 @@ func known32(v uint32) Cell {
 	return Number(uint64(v))
 }
 
-// placeOf is the process and the thread of a location that a row names.
+// placeOf returns the process and the thread of a location in a row.
 func (s *Source) placeOf(p uint32) (rank, thread Cell) {
 	if uint64(p) >= uint64(s.Defs.NumLocations()) {
 		return Absent, Absent

@@ -21,7 +21,7 @@ type lane struct {
 	last    uint64 // time of the last event drawn, ns
 	open    []openCall
 	drawn   uint64
-	over    error // of a time that no timeline holds
+	over    error // a time that a timeline cannot hold
 	fed     bool
 	p2p     xtf.Rows[xtf.P2P]
 	coll    xtf.Rows[xtf.Coll]
@@ -36,8 +36,8 @@ type openCall struct {
 	flows []uint64
 }
 
-// feed opens the arrays of what happens in calls at the first call that needs them. What happens in an MPI call that is
-// open at the begin of the window has the time of that call; what happened in calls that have ended is not drawn.
+// feed opens the arrays of what happens in calls, at the first call that needs them. In an MPI call that is open at the begin of
+// the window, it is drawn at the time of that call. What happened in calls that have ended is not drawn.
 func (l *lane) feed(x *xtf.Call) error {
 	switch {
 	case x.T >= l.window.begin:
@@ -98,7 +98,7 @@ func (l *lane) calls() error {
 	return errors.Join(l.over, l.p2p.Err(), l.coll.Err(), l.wait.Err())
 }
 
-// enough reports whether a sample has all the rows of an array that it takes, and counts one more.
+// enough reports whether a sample has all the rows of an array that it needs, and counts one more.
 func (l *lane) enough() bool {
 	if l.t.part == nil {
 		return false
@@ -110,7 +110,7 @@ func (l *lane) enough() bool {
 // failed is the first error of what was drawn.
 func (l *lane) failed() error { return cmp.Or(l.over, l.t.failed()) }
 
-// time is a time of the window in ns, not before what was drawn last.
+// time converts a time of the window to ns, not before the last event drawn.
 func (l *lane) time(ticks uint64) uint64 {
 	ticks = min(max(ticks, l.window.begin), l.window.end, xtf.Never-1)
 	v, ok := l.t.clock.ns(ticks)
@@ -159,7 +159,7 @@ func cutText(x *xtf.Call, w span) string {
 	return "begin and end"
 }
 
-// close ends the open calls that are as deep as depth, or deeper.
+// close ends the open calls at depth and deeper.
 func (l *lane) close(depth uint32) {
 	for k := len(l.open); k > 0 && l.open[k-1].depth >= depth; k = len(l.open) {
 		c := &l.open[k-1]
@@ -169,7 +169,7 @@ func (l *lane) close(depth uint32) {
 	}
 }
 
-// flow returns the number of a message in the run, 0 if it has no flow: then its other end is not in the timeline.
+// flow returns the number of a message in the run, 0 if it has no flow because its other end is not in the timeline.
 func (l *lane) flow(n uint64, m *xtf.P2P) uint64 {
 	t := l.t
 	if m.MateN == xtf.Never || uint64(m.MateP) >= uint64(len(t.windows)) || m.MateN >= t.count[m.MateP] ||
@@ -182,7 +182,7 @@ func (l *lane) flow(n uint64, m *xtf.P2P) uint64 {
 	return t.base[l.p] + n
 }
 
-// outside draws the messages before call n, which begins at t, that belong to no call that is drawn.
+// outside draws the messages before call n, which begins at t, that do not belong to a drawn call.
 func (l *lane) outside(n, t uint64) {
 	for m := &l.p2p.Row; l.p2p.More && (m.CallN < n || m.CallN == xtf.Never && m.T <= t); l.p2p.Next() {
 		e := &l.event
@@ -224,7 +224,7 @@ func (l *lane) comm(ref uint32) arg {
 	return arg{name: argComm, value: uint64(ref)}
 }
 
-// messages annotates call n with its messages: one with all that is known, several with their sums.
+// messages annotates call n with its messages: one message with all details, several with their sums.
 func (l *lane) messages(n uint64, e *event, c *openCall) {
 	var sends, receives, sent, received uint64
 	for m := &l.p2p.Row; l.p2p.More && m.CallN == n; l.p2p.Next() {
@@ -270,7 +270,7 @@ func (l *lane) collective(n uint64, e *event) {
 	}
 }
 
-// waits annotates an MPI call with the time it waited, the pattern of its longest wait and who was late in that.
+// waits annotates an MPI call with the time it waited, the pattern of its longest wait, and the process that was late in it.
 func (l *lane) waits(x *xtf.Call, e *event) {
 	var ticks, longest uint64
 	var worst xtf.Wait
@@ -292,7 +292,7 @@ func (l *lane) waits(x *xtf.Call, e *event) {
 	}
 }
 
-// intervals draws the executions of intervals on a track of their own, without that of the whole program.
+// intervals draws the executions of intervals, except the whole program's, on a track of their own.
 func (l *lane) intervals() error {
 	type execution struct {
 		end  uint64
@@ -338,7 +338,7 @@ func (l *lane) intervals() error {
 	return nil
 }
 
-// counters draws the values of metrics, each metric on its own track.
+// counters draws the values of each metric on a track of its own.
 func (l *lane) counters() error {
 	l.last, l.drawn = 0, 0
 	err := l.t.s.overlapping(l.p, xtf.TypeMetric, l.window.begin, l.window.end, func(_ uint64, row []byte) error {

@@ -9,9 +9,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// parquetTable writes a Parquet file: a row group for every batch, each column of it as one compressed page. Next to the
-// batch it holds the values of one column, the columns of the row group as numbers and encoded, and what the footer
-// tells of each row group.
+// parquetTable writes a Parquet file: a row group for every batch, with each column as one compressed page. In addition to the
+// batch it holds the values of one column, the columns of the row group as numbers and encoded, and the footer's entries for row
+// groups.
 type parquetTable struct {
 	s      *Schema
 	out    *parquet.GenericWriter[any]
@@ -47,7 +47,7 @@ func newParquet(out io.Writer, s *Schema) (TableWriter, error) {
 	return t, nil
 }
 
-// parquetRow is a group of columns in the order of the table. A parquet.Group is a map, and sorted by name.
+// parquetRow is a group of columns in the order of the table. A parquet.Group is a map, sorted by name.
 type parquetRow struct {
 	parquet.Group
 	columns []parquet.Field
@@ -91,7 +91,7 @@ func (t *parquetTable) Write(b *Batch) error {
 	}
 	for i, w := range t.out.ColumnWriters() {
 		t.column(b, i)
-		if len(t.values) == 0 { // the library takes the address of the first one
+		if len(t.values) == 0 { // the library takes the address of the first value
 			continue
 		}
 		if _, err := w.WriteRowValues(t.values); err != nil {
@@ -105,7 +105,7 @@ func (t *parquetTable) Write(b *Batch) error {
 	return err
 }
 
-// column gathers the values of column i. The definition level of a value that could be absent is 1.
+// column collects the values of column i. The definition level of a nullable value is 1 if it is there.
 func (t *parquetTable) column(b *Batch, i int) {
 	c := &t.s.Columns[i]
 	level := 0

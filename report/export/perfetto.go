@@ -63,8 +63,7 @@ const (
 	annotationText = 6
 )
 
-// wire appends fields of protobuf's wire form: a tag, which is the number of the field and the type of its value, and the
-// value.
+// wire appends fields in protobuf's wire form: a tag with the number of the field and the type of its value, and the value.
 type wire []byte
 
 func (w wire) uint(field int, v uint64) wire {
@@ -89,9 +88,9 @@ func (w wire) text(field int, v string) wire {
 	return append(w, v...)
 }
 
-// perfetto writes a trace of Perfetto: one sequence of packets. A message begins a flow with its send's slice and ends it
-// at the end of the slice that received it, for what comes first in time is a flow's source, and a receive may begin before
-// its send. Names of regions are given with their first use.
+// perfetto writes a trace of Perfetto: one sequence of packets. A flow of a message begins with the slice of its send and ends at
+// the end of the slice that received it: a flow begins at its earliest point, and a receive may begin before its send. Names of
+// regions are defined at their first use.
 type perfetto struct {
 	out               *bufio.Writer
 	packet, body, sub wire
@@ -133,7 +132,7 @@ func (p *perfetto) head(_ string, regions, categories []string) {
 	p.write()
 }
 
-// descriptor writes a track of which p.sub holds all but its number, and returns that.
+// descriptor writes a track and returns its number. p.sub has everything else.
 func (p *perfetto) descriptor() uint64 {
 	id := p.next
 	p.next++
@@ -156,7 +155,7 @@ func (p *perfetto) thread(x thread) {
 	p.track = p.descriptor()
 }
 
-// event writes the event in p.sub, of a kind on a track, with the name of a region unless that is -1.
+// event writes the event in p.sub, of a kind on a track. region is the index of its name, or -1.
 func (p *perfetto) event(ns, track uint64, kind uint64, region int) {
 	p.sub = p.sub.uint(eventType, kind).uint(eventTrack, track)
 	if region >= 0 {
@@ -217,7 +216,7 @@ func (p *perfetto) instant(ns uint64, receive bool, e *event) {
 	p.event(ns, p.track, typeInstant, -1)
 }
 
-// child makes a track below that of the location.
+// child makes a track below the location's.
 func (p *perfetto) child(name string) {
 	p.sub = p.sub[:0].uint(descriptorParent, p.track).text(descriptorName, name)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Source is what is exported: an open run, and the part of it that was chosen.
+// Source is what to export: an open run, and the chosen part of it.
 type Source struct {
 	*results.Run
 	// Nodes are the names of the interval tree's nodes, by their number.
@@ -48,7 +48,7 @@ func (s *Source) window(p trace.P) (begin, end uint64, ok bool, err error) {
 	return 0, 0, false, err
 }
 
-// eachWindow calls f for the chosen locations that have a window, with it.
+// eachWindow calls f with the window of each chosen location that has one.
 func (s *Source) eachWindow(f func(p trace.P, begin, end uint64) error) error {
 	for p := range trace.P(s.Defs.NumLocations()) {
 		if !s.selected(p) {
@@ -77,9 +77,9 @@ func (s *Source) at(p trace.P, err error) error {
 	return fmt.Errorf("location %d: %w", s.Defs.Location(p).Ref, err)
 }
 
-// overlapping visits the rows of an array that overlap [begin, end), in their order: those that began before and are
-// still open, then those that begin in there. A row without an end is where its time is. Rows that touch the window
-// only with their end are outside of it. It costs two descents next to the rows themselves.
+// overlapping visits the rows of an array that overlap [begin, end), in their order: first those that began before and are still
+// open, then those that begin inside. A row without an end is at its time. Rows that only end at begin are outside. It costs two
+// descents in addition to the rows.
 func (s *Source) overlapping(p trace.P, t xtf.TypeID, begin, end uint64, visit func(n uint64, row []byte) error) error {
 	a, err := s.array(p, t)
 	if err != nil {
@@ -126,8 +126,8 @@ type clock struct{ resolution uint64 }
 
 func (s *Source) clock() clock { return clock{s.Defs.Clock().TimerResolution} }
 
-// ns returns t ticks in nanoseconds, rounded down; ok is false where they have no 63 bits, or the trace does not tell the
-// clock's resolution.
+// ns returns t ticks in nanoseconds, rounded down. ok is false if that exceeds 63 bits, or if the trace does not have the clock's
+// resolution.
 func (c clock) ns(t uint64) (v uint64, ok bool) {
 	if c.resolution == 0 {
 		return 0, false
@@ -140,7 +140,7 @@ func (c clock) ns(t uint64) (v uint64, ok bool) {
 type named struct {
 	dict Dictionary
 	by   map[uint32]Cell
-	none Cell // of what is not defined
+	none Cell // for references without definition
 }
 
 func (n *named) cell(ref uint32) Cell {
@@ -180,7 +180,7 @@ func (s *Source) states() states {
 	return m
 }
 
-// of is the state in a call: by its class, which rows keep of regions without definition too.
+// of returns the state in a call, by its class, which rows have even for regions without definition.
 func (m states) of(x *xtf.Call) trace.State {
 	if x.Class != 0 {
 		return trace.StateOfClass(trace.CallClass(x.Class))
@@ -188,7 +188,7 @@ func (m states) of(x *xtf.Call) trace.State {
 	return m[x.Region]
 }
 
-// stateNames are the names of states, by their number.
+// stateNames returns the names of states, by their number.
 func stateNames() []string {
 	names := make([]string, trace.NumStates)
 	for s := range names {

@@ -19,7 +19,7 @@ type Type uint8
 const (
 	Uint64  Type = iota
 	Int64        // two's complement in Batch
-	Uint32       // in the low half
+	Uint32       // in the low half of a word
 	Float64      // bits of IEEE 754
 	Text         // index in the dictionary of the column
 )
@@ -32,7 +32,7 @@ type Column struct {
 	Dict     []string // values of Text; valid UTF-8
 }
 
-// Meta is a key and value that a form keeps next to the table, if it can.
+// Meta is a key and value that a form stores with the table, if it can.
 type Meta struct{ Key, Value string }
 
 // Schema describes a table.
@@ -41,10 +41,10 @@ type Schema struct {
 	Meta    []Meta
 }
 
-// GroupRows is how many rows a batch, and so a row group of Parquet and a record batch of Arrow, has at most.
+// GroupRows is the most rows of a batch, and so of a row group of Parquet and of a record batch of Arrow.
 const GroupRows = 1 << 16
 
-// ErrForm says that a form of table is not known.
+// ErrForm says that a form of table does not exist.
 var ErrForm = errors.New("not a form of tables: csv, parquet or arrow")
 
 // errSchema says that a batch does not belong to a table.
@@ -54,7 +54,7 @@ var errSchema = errors.New("batch of another table")
 type TableWriter interface {
 	// Write writes the rows of b; it does not keep b.
 	Write(b *Batch) error
-	// Close completes the table; it does not close what the table is written to.
+	// Close completes the table. It does not close the underlying writer.
 	Close() error
 }
 
@@ -84,7 +84,7 @@ func NewTable(out io.Writer, form string, s *Schema) (TableWriter, error) {
 	return nil, fmt.Errorf("%q: %w", form, ErrForm)
 }
 
-// checkTexts refuses texts that forms with offsets of 32 bits cannot hold.
+// checkTexts refuses texts that are too long for offsets of 32 bits.
 func (c *Column) checkTexts() error {
 	size := uint64(0)
 	for _, text := range c.Dict {
@@ -100,7 +100,7 @@ func (c *Column) checkTexts() error {
 type Batch struct {
 	rows   int
 	values [][]uint64
-	null   [][]bool // of columns with Nullable, else nil
+	null   [][]bool // of nullable columns; else nil
 }
 
 // NewBatch makes an empty batch of a table.
@@ -128,22 +128,22 @@ func (b *Batch) Reset() {
 	}
 }
 
-// Cell is a value on its way into a batch; None marks the absent one.
+// Cell is a value to append to a batch; None marks the absent value.
 type Cell struct {
 	Bits uint64
 	None bool
 }
 
-// Number makes the cell of an integer, or of the text with this number.
+// Number is the cell of an integer, or of the text with this number.
 func Number(v uint64) Cell { return Cell{Bits: v} }
 
-// Real makes the cell of a Float64.
+// Real is the cell of a Float64.
 func Real(v float64) Cell { return Cell{Bits: math.Float64bits(v)} }
 
 // Absent is the cell without a value.
 var Absent = Cell{None: true}
 
-// Append adds a row with a cell for every column. A cell without a value in a column that must have one is 0.
+// Append adds a row with a cell for every column. Without a value, a column that is not nullable gets 0.
 func (b *Batch) Append(row ...Cell) {
 	for i := range b.values {
 		var c Cell
@@ -158,7 +158,7 @@ func (b *Batch) Append(row ...Cell) {
 	b.rows++
 }
 
-// fits reports whether b is a batch of a table that a form can write.
+// fits reports whether b is a batch of the table, in a form that can be written.
 func (b *Batch) fits(s *Schema) error {
 	if len(b.values) != len(s.Columns) || b.rows > GroupRows {
 		return errSchema
@@ -180,7 +180,7 @@ func (b *Batch) fits(s *Schema) error {
 	return nil
 }
 
-// Dictionary gathers the texts of a column in the order in which they come.
+// Dictionary collects the texts of a column in the order of their first use.
 type Dictionary struct {
 	list  []string
 	index map[string]uint64
@@ -201,10 +201,10 @@ func (d *Dictionary) Cell(text string) Cell {
 	return Number(i)
 }
 
-// Texts are the texts of all cells, by their number.
+// Texts returns the texts of all cells, by their number.
 func (d *Dictionary) Texts() []string { return slices.Clip(d.list) }
 
-// csvTable writes a heading and one line a row (RFC 4180, lines end with a line feed); an absent value is empty.
+// csvTable writes a heading and one line a row (RFC 4180, lines end with a line feed). An absent value is empty.
 type csvTable struct {
 	s   *Schema
 	w   *csvwriter.Writer
@@ -235,7 +235,7 @@ func (t *csvTable) Close() error {
 	return t.w.Error()
 }
 
-// text writes a value; a number with as many digits as it needs to be read back the same.
+// text prints a value. A number has as many digits as are needed to read the same number back.
 func (c *Column) text(bits uint64) string {
 	switch c.Type {
 	case Int64:

@@ -16,16 +16,16 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Drawn is what a timeline has.
+// Drawn counts what a timeline has.
 type Drawn struct {
 	Bytes    int64  `json:"bytes"`
 	Slices   uint64 `json:"slices"`    // calls and executions of intervals
 	Flows    uint64 `json:"flows"`     // messages with both ends in the window
-	OneEnded uint64 `json:"one_ended"` // messages whose other end is outside of the window or of the chosen processes, or nowhere
+	OneEnded uint64 `json:"one_ended"` // messages whose other end is outside of the window or of the chosen processes, or does not exist
 	Counters uint64 `json:"counters"`  // values of metrics
 }
 
-// ErrTooLarge says that a timeline does not fit the bytes it may have.
+// ErrTooLarge says that a timeline exceeds its limit of bytes.
 var ErrTooLarge = errors.New("larger than allowed")
 
 // Timeline writes a timeline in the form perfetto or chrome, at most limit bytes of it: with more it stops with
@@ -63,7 +63,7 @@ func (t *timeline) write(out io.Writer, form string, limit int64) error {
 	return err
 }
 
-// Counted counts the bytes on their way, up to a limit.
+// Counted counts the bytes that pass to a writer, up to a limit.
 type Counted struct {
 	Out      io.Writer
 	N, Limit int64
@@ -78,12 +78,12 @@ func (c *Counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// sink writes the events of a timeline in one form, into a writer that remembers its first error. Times are nanoseconds from the begin of
-// the trace on; those of one track never decrease, and begins and ends are balanced.
+// sink writes the events of a timeline in one form. Its writer remembers the first error. Times are nanoseconds from the begin of
+// the trace. They never decrease within a track, and begins and ends are balanced.
 type sink interface {
 	head(id string, regions, categories []string)
 	process(first trace.P, rank uint32, name string)
-	// thread begins the tracks of a location; what follows belongs to it.
+	// thread begins the tracks of a location. The events that follow belong to it.
 	thread(x thread)
 	begin(ns uint64, e *event)
 	end(ns uint64, flows []uint64)
@@ -96,14 +96,14 @@ type sink interface {
 	tail()
 }
 
-// thread is a location in a timeline. Its numbers are those of an imagined system: they are unique in a timeline, and the
-// first thread of a process has the number of the process.
+// thread is a location in a timeline. Its numbers are those of an imaginary system: they are unique in a timeline, and the first
+// thread of a process has the number of the process.
 type thread struct {
 	process, self int32
 	name          string
 }
 
-// event is what the begin of a slice tells.
+// event describes the begin of a slice.
 type event struct {
 	region   int // index of its name
 	category trace.State
@@ -111,7 +111,7 @@ type event struct {
 	args     []arg
 }
 
-// arg is an annotation. It is a text where Text is not empty.
+// arg is an annotation: a text if Text is not empty, else a number.
 type arg struct {
 	name  argName
 	value uint64
@@ -151,7 +151,7 @@ type timeline struct {
 	clock   clock
 	drawn   Drawn
 	written func() int64 // bytes so far
-	failed  func() error // the first error of what was written
+	failed  func() error // the first error of the writer
 	windows []span       // of each location, empty where it is not chosen
 	base    []uint64     // number of the first message of each location in the run, from 1
 	count   []uint64     // of messages of each location
@@ -165,10 +165,10 @@ type span struct{ begin, end uint64 }
 
 func (w span) has(t uint64) bool { return w.begin <= t && t < w.end }
 
-// maxLocations is how many threads the forms can number.
+// maxLocations is the number of threads that the forms can number.
 const maxLocations = math.MaxInt32 - 1
 
-// prepare reads what all locations need to know of each other.
+// prepare reads what locations must know of each other.
 func (t *timeline) prepare() error {
 	s := t.s
 	n := s.Defs.NumLocations()
@@ -208,7 +208,7 @@ func (t *timeline) prepare() error {
 
 func (t *timeline) draw() error {
 	s := t.s
-	// Lists the regions' names by the numbers that events use; the last is that of all unknown ones.
+	// list has the names of regions by the numbers in events. The last one is for all unknown regions.
 	var list []string
 	for i := range t.s.Defs.Regions {
 		ref := t.s.Defs.Regions[i].Ref
@@ -262,7 +262,7 @@ func (t *timeline) location(first, p trace.P, unknown int) error {
 	return nil
 }
 
-// What a location's part of a timeline is made of.
+// Kinds of rows in a location's part of a timeline.
 const (
 	kindCalls = iota
 	kindIntervals
@@ -272,31 +272,31 @@ const (
 
 var kindTypes = [numKinds]xtf.TypeID{xtf.TypeCall, xtf.TypeIval, xtf.TypeMetric}
 
-// Sizes of a sample: how many locations, and rows of each of their arrays.
+// Sizes of a sample: locations, and rows of each of their arrays.
 const (
 	sampleLocations = 8
 	sampleRows      = 2048
 )
 
-// sample bounds what of a timeline is drawn, to learn how large its parts are.
+// sample bounds what is drawn of a timeline to estimate its size.
 type sample struct {
 	locations map[trace.P]bool
-	rows      uint64           // of an array of a location at most
+	rows      uint64           // at most, of an array of a location
 	taken     [numKinds]uint64 // rows
 	bytes     [numKinds]int64
 }
 
-// errSampled ends an array of a sample.
+// errSampled ends the rows of an array in a sample.
 var errSampled = errors.New("enough of the array")
 
-// Estimate is about how large a timeline gets.
+// Estimate is the approximate size of a timeline.
 type Estimate struct {
 	Bytes  int64  `json:"bytes"`
 	Slices uint64 `json:"slices"`
 }
 
-// Estimate tells how large the timeline of the source gets in a form. The rows are counted, with two descents for each
-// array; the bytes of a row are those of a sample of at most 8 locations and 2 048 rows of each of their arrays.
+// Estimate returns the approximate size of the source's timeline in a form. It counts the rows, with two descents for each array.
+// The bytes of a row come from a sample of at most 8 locations and 2 048 rows of each of their arrays.
 func (s *Source) Estimate(form string) (*Estimate, error) {
 	t := &timeline{s: s}
 	if err := t.prepare(); err != nil {

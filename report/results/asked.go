@@ -14,12 +14,12 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Answer is a result of another verb than report: what all documents tell of a file, the value in JSON, and text for people.
+// Answer is the result of a verb other than report: what all documents say of a file, the value in JSON, and text for people.
 type Answer struct {
 	Envelope
 	Brief *Brief
 	Value any                                // with a JSON form
-	Text  func(w io.Writer, limit int) error // with so many rows
+	Text  func(w io.Writer, limit int) error // at most limit rows
 }
 
 // NewAnswer begins an answer about a run.
@@ -32,7 +32,7 @@ func NewAnswer(r *Run, v any, text func(w io.Writer, limit int) error) (*Answer,
 	return &Answer{e, b, v, text}, err
 }
 
-// Refused is an error of what was asked for, not of the file.
+// Refused is an error in what the user asked for, not in the file.
 type Refused struct{ err error }
 
 func (e *Refused) Error() string { return e.err.Error() }
@@ -42,7 +42,7 @@ func (e *Refused) Unwrap() error { return e.err }
 // Refuse makes a Refused.
 func Refuse(format string, args ...any) error { return &Refused{fmt.Errorf(format, args...)} }
 
-// Asked is an error as Refused where it is about the name of an interval or a metric, which what names; else as it is.
+// Asked returns err as Refused if it is about the name of an interval or a metric, which what names; else it returns err.
 func Asked(what string, err error) error {
 	if errors.Is(err, ErrInterval) || errors.Is(err, conditions.ErrSyntax) {
 		return Refuse("%s: %w", what, err)
@@ -50,7 +50,7 @@ func Asked(what string, err error) error {
 	return err
 }
 
-// Instant reads 12.5s, 40% of the run, or #TICKS; flag is for messages.
+// Instant reads a time of the run: 12.5s, 40% or #TICKS. flag names the flag in messages.
 func Instant(r *Run, flag, text string) (uint64, error) {
 	if ticks, ok := strings.CutPrefix(text, "#"); ok {
 		n, err := strconv.ParseUint(ticks, 0, 64)
@@ -83,9 +83,8 @@ func Instant(r *Run, flag, text string) (uint64, error) {
 	return uint64(v.Floor()), nil
 }
 
-// ParseSpan reads a span of time: A..B with either side left out, or interval:NAME for the
-// time from its first begin to its last end, or interval:NAME[K] for its K-th
-// execution on each process. Without a text it is nil.
+// ParseSpan reads a span of time: A..B, where either side may be missing; interval:NAME for the time from its first begin to its
+// last end; or interval:NAME[K] for its K-th execution on each process. It returns nil for an empty text.
 func ParseSpan(r *Run, text string) (*Span, error) {
 	if text == "" {
 		return nil, nil
@@ -101,7 +100,7 @@ func ParseSpan(r *Run, text string) (*Span, error) {
 	return SpanBetween(r, text, first, last)
 }
 
-// SpanBetween is the span from an instant to another, of which each can be left out; text names it in messages.
+// SpanBetween returns the span from instant first to instant last, either of which may be missing. text names it in messages.
 func SpanBetween(r *Run, text, first, last string) (*Span, error) {
 	b, err := r.Brief()
 	if err != nil {
@@ -131,7 +130,7 @@ func SpanBetween(r *Run, text, first, last string) (*Span, error) {
 	return s, nil
 }
 
-// ChosenRanks reads --ranks: all without a text.
+// ChosenRanks reads --ranks. An empty text means all.
 func ChosenRanks(text string, d *trace.Definitions) (set Ranks, err error) {
 	if text != "" {
 		if set, err = ParseRanks(text, d); err != nil {
@@ -141,8 +140,8 @@ func ChosenRanks(text string, d *trace.Definitions) (set Ranks, err error) {
 	return set, err
 }
 
-// FindRegion returns the reference of the region with a name or number. A function whose calls have places in the source is a region for
-// each place, known by its label, and one without calls.
+// FindRegion returns the reference of the region with a name or number. A function whose calls have places in the source is
+// several regions: one for each place, known by its label, and one for other calls.
 func FindRegion(r *Run, name string) (uint32, error) {
 	var refs []uint32
 	for i := range r.Defs.Regions {
@@ -178,7 +177,7 @@ func FindRegion(r *Run, name string) (uint32, error) {
 // ErrRanks says that a set of ranks is misspelt or names nothing.
 var ErrRanks = errors.New("not a set of ranks")
 
-// Ranks is a set of processes, ascending; the zero value stands for all.
+// Ranks is a set of processes in ascending order. The zero value is all processes.
 type Ranks struct {
 	List []uint32
 }
@@ -246,7 +245,7 @@ func commRanks(name string, d *trace.Definitions) ([]uint32, error) {
 	return list, nil
 }
 
-// nodeRanks are the processes of a node, which Hosts numbers.
+// nodeRanks returns the processes of a node, by its number in Hosts.
 func nodeRanks(text string, d *trace.Definitions) ([]uint32, error) {
 	want, err := strconv.ParseUint(text, 10, 32)
 	nodes, of := Hosts(d)
@@ -262,7 +261,7 @@ func nodeRanks(text string, d *trace.Definitions) ([]uint32, error) {
 	return list, nil
 }
 
-// All reports whether r stands for all processes.
+// All reports whether r is all processes.
 func (r Ranks) All() bool { return r.List == nil }
 
 // Contains reports whether process p is in the set.
@@ -274,7 +273,7 @@ func (r Ranks) Contains(p uint32) bool {
 	return ok
 }
 
-// Locations returns which locations belong to processes of the set.
+// Locations returns a function that reports whether a location belongs to a process of the set.
 func (r Ranks) Locations(d *trace.Definitions) func(p trace.P) bool {
 	return func(p trace.P) bool {
 		process, _ := d.Process(p)
@@ -290,7 +289,7 @@ func (r Ranks) String() string {
 	return RankList(r.List)
 }
 
-// RankList names ranks, those that follow one another as ranges.
+// RankList prints ranks, with ranges for consecutive ones.
 func RankList[T uint32 | uint64 | int](ranks []T) string {
 	var parts []string
 	for i := 0; i < len(ranks); {

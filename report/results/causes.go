@@ -14,8 +14,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Cause is waiting time that one activity on one call path of a process caused by
-// being late: short directly, long by what others had to wait for in turn.
+// Cause is waiting time that an activity on a call path of a process caused because the process was late. Short costs are direct.
+// Long costs are what others had to wait for in turn.
 type Cause struct {
 	Node     uint32        `json:"node"`
 	Path     []string      `json:"path"` // of the one who was late
@@ -23,25 +23,23 @@ type Cause struct {
 	Activity string        `json:"activity"`
 	Short    numbers.Sum   `json:"short"`
 	Long     numbers.Sum   `json:"long"`
-	Share    numbers.Ratio `json:"share"` // of all costs here
+	Share    numbers.Ratio `json:"share"` // of the costs of all causes
 	Worst    uint64        `json:"worst"` // of one location
 	Rank     uint32        `json:"worst_rank"`
 	Region   uint32        `json:"-"`
 	all      numbers.Sum
 }
 
-// Critical is the critical path: the chain of work that the run's length depends
-// on. It partitions the runtime.
+// Critical is the critical path: the chain of work that decides the length of the run. It partitions the runtime.
 type Critical struct {
 	Length     numbers.Sum   `json:"length"`
 	Activities []CriticalSum `json:"activities"`
 	Regions    []CriticalSum `json:"regions"` // by falling time on the path
 }
 
-// CriticalSum is what a part of the program takes on the critical path. Imbalance
-// is that minus the mean over processes of its time without waits: above 0, the
-// path is held up by processes that do more of it than others. Impact is that
-// surplus for all processes.
+// CriticalSum is the time of a part of the program on the critical path. Imbalance is that time minus the mean over processes of
+// its time without waits: above 0, the path goes through processes that spend more time in it than others. Impact is that surplus
+// for all processes.
 type CriticalSum struct {
 	Name      string           `json:"name"`
 	Activity  string           `json:"activity"`
@@ -50,21 +48,21 @@ type CriticalSum struct {
 	Mean      numbers.Fraction `json:"mean"`  // of a process
 	Imbalance numbers.Fraction `json:"imbalance"`
 	Impact    numbers.Sum      `json:"performance_impact"` // ticks
-	Rank      uint32           `json:"worst_rank"`         // whose part of the path is largest
+	Rank      uint32           `json:"worst_rank"`         // the process with the largest part of the path
 }
 
-// activity is what a location does, on the critical path and as a cause of waits.
+// activity is what a location does on the critical path, and as a cause of waits.
 type activity struct {
 	Name  string   // in documents
 	Line  string   // on the critical path
 	Cause string   // in a sentence about who makes others wait
-	item  xtf.Item // its time; NumItems where it has none
+	item  xtf.Item // the component that sums it up; NumItems: none
 }
 
-// Activities are those of locations, by number: one state, or several, or none.
+// Activities are the activities of locations, by number. An activity is one state, several, or none.
 var Activities = func() (list [xtf.NumActivities]activity) {
 	for s, x := range trace.States {
-		if a := &list[xtf.States[s].Activity]; a.Name == "" { // the first one stands for others
+		if a := &list[xtf.States[s].Activity]; a.Name == "" { // the first state names it
 			*a = activity{x.Name, x.Text, x.Text, xtf.States[s].Item}
 		}
 	}
@@ -76,7 +74,7 @@ var Activities = func() (list [xtf.NumActivities]activity) {
 	return list
 }()
 
-// ActivityName is the name of an activity in CPATH rows, as in documents.
+// ActivityName is the name of an activity of CPATH rows in documents.
 func ActivityName(a uint32) string {
 	if a < xtf.NumActivities {
 		return Activities[a].Name
@@ -103,7 +101,7 @@ type CauseSum struct {
 	WorstP      uint32
 }
 
-// Add adds a sum and reports whether it fits; one of 2^63 or more, which damaged rows alone make, is not known.
+// Add adds a sum. It returns false if the result is 2^63 or more, which only damaged rows make; the sum is then not known.
 func (s *CauseSum) Add(o CauseSum) bool {
 	fits := true
 	for _, v := range []struct {
@@ -123,7 +121,7 @@ func (s *CauseSum) Add(o CauseSum) bool {
 // PlaceSums are waits, costs of delays or pieces of the critical path by place.
 type PlaceSums map[CauseKey]CauseSum
 
-// Add adds a part of a place, and reports whether sums hold it; the parts of locations come in their order.
+// Add adds a part of a place and reports whether the sums hold it. The parts of locations come in their order.
 func (m PlaceSums) Add(at CauseKey, x CauseSum) bool {
 	s := m[at]
 	fits := s.Add(x)
@@ -131,7 +129,7 @@ func (m PlaceSums) Add(at CauseKey, x CauseSum) bool {
 	return fits
 }
 
-// Sorted passes the places in the order of the file.
+// Sorted yields the places in the order of the file.
 func (m PlaceSums) Sorted() iter.Seq2[CauseKey, CauseSum] {
 	return func(yield func(CauseKey, CauseSum) bool) {
 		for _, at := range slices.SortedFunc(maps.Keys(m), CauseKey.Compare) {
@@ -156,7 +154,7 @@ type Causes struct {
 	most numbers.Largest[any] // CauseKey: of CauseLines; CriticalKey, and activity u32: of Critical
 }
 
-// Read takes the sums of all or of the chosen locations.
+// Read reads the sums of all locations or of the chosen ones.
 func (c *Causes) Read() error {
 	var err error
 	if c.Paths, err = ReadCallPaths(c.R); err != nil {
@@ -175,7 +173,7 @@ func (c *Causes) Read() error {
 	return err
 }
 
-// ReadLines is Read for CauseLines and Critical, which tell who has most of a line.
+// ReadLines is Read for CauseLines and Critical, which also need the location with most of each line.
 func (c *Causes) ReadLines() error {
 	if err := c.Read(); err != nil || !c.Ranks.All() || c.Span != nil {
 		return err
@@ -199,7 +197,7 @@ func (c *Causes) addPath(at CauseKey, x CauseSum) {
 	c.most.Add(at.Activity, x.Ticks)
 }
 
-// line is where a cause is told: computing is by the program's own function.
+// line returns the place at which a cause is reported: computing counts for the program's own function.
 func (c *Causes) line(k CauseKey) CauseKey {
 	if k.Activity == xtf.ActivityCPU {
 		k.Key = xtf.NodeKey(uint32(k.Key>>32), c.Paths.Own(uint32(k.Key)))
@@ -207,7 +205,7 @@ func (c *Causes) line(k CauseKey) CauseKey {
 	return k
 }
 
-// placeRows passes the rows of an array as sums by place. What a location has in a place is the largest part that it knows of.
+// placeRows passes the rows of an array as sums by place. The part of a location in a place is the largest one that it reports.
 type placeRows func(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error
 
 // PlaceArray is an array of the whole run that adds up one of the locations by place.
@@ -216,7 +214,7 @@ type PlaceArray struct {
 	Parts, Whole placeRows
 }
 
-// PlaceArrays are waits, costs of delays, and the critical path.
+// PlaceArrays are the arrays of waits, of costs of delays, and of the critical path.
 var PlaceArrays = [3]PlaceArray{
 	{"WAITTOTAL", WaitSums, func(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error {
 		return Load(r, p, func(x *xtf.WaitTotal) {
@@ -253,11 +251,11 @@ func WaitSums(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error {
 	})
 }
 
-// sums are those of waits, costs of delays and the critical path, as PlaceArrays.
+// sums are the sums of waits, of costs of delays and of the critical path, in the order of PlaceArrays.
 func (c *Causes) sums() [3]PlaceSums { return [...]PlaceSums{c.Waits, c.Delays, c.path} }
 
-// readLocation adds the rows of one location: its sums, or for a span of time
-// the waits themselves, cut at its borders.
+// readLocation adds the rows of one location: its sums or, for a span of time, the waits themselves, cut at the borders of the
+// span.
 func (c *Causes) readLocation(p trace.P) error {
 	own, fits := [3]PlaceSums{{}, {}, {}}, true
 	add := func(k int) func(at CauseKey, x CauseSum) {
@@ -303,7 +301,7 @@ func (c *Causes) readLocation(p trace.P) error {
 	return nil
 }
 
-// Inside is how much of [t, e) lies in [begin, end).
+// Inside returns how much of [t, e) is in [begin, end), in ticks.
 func Inside(t, e, begin, end uint64) uint64 {
 	from, to := max(t, begin), min(e, end)
 	return to - min(from, to)
@@ -318,7 +316,8 @@ func (c *Causes) Rank(p uint32) uint32 {
 	return rank
 }
 
-// CauseLines lists the delay costs by falling cost, those of computing by the program's own function; nil where they are not known.
+// CauseLines lists the delay costs in falling order. Those of computing count for the program's own function. It is nil where
+// they are not known.
 func (c *Causes) CauseLines(whole bool) []Cause {
 	if !whole && c.Span != nil {
 		return nil
@@ -346,20 +345,20 @@ func (c *Causes) CauseLines(whole bool) []Cause {
 	return list
 }
 
-// String names the place for people.
+// String prints the place for people.
 func (a CauseKey) String() string {
 	return fmt.Sprintf("node %d, call path %d, pattern %#x, activity %s", a.Key>>32, uint32(a.Key), a.Pattern, ActivityName(a.Activity))
 }
 
-// String is the sum for people.
+// String prints the sum for people.
 func (s CauseSum) String() string {
 	return fmt.Sprintf("%d times, %d + %d ticks, most %d of location %d", s.Count, s.Ticks, s.Long, s.Worst, s.WorstP)
 }
 
-// CriticalKey is what the path's profile is made of: a region in an activity.
+// CriticalKey is a line of the profile of the critical path: a region in an activity.
 type CriticalKey struct{ Region, Activity uint32 }
 
-// OnPath passes what the critical path consists of, in ticks; nothing without rows of it.
+// OnPath yields the lines of the critical path with their ticks; nothing without rows of it.
 func (c *Causes) OnPath(yield func(CriticalKey, uint64) bool) {
 	for k, s := range c.path.Sorted() {
 		if !yield(CriticalKey{c.Paths.Region(uint32(k.Key)), k.Activity}, s.Ticks) {
@@ -368,8 +367,8 @@ func (c *Causes) OnPath(yield func(CriticalKey, uint64) bool) {
 	}
 }
 
-// Critical sums up the critical path by activity and region; nil without rows of
-// it. Means come from the whole program, so for a part of the run there are none.
+// Critical sums up the critical path by activity and region; nil without rows of it. Means come from the whole program, so there
+// are none for a part of the run.
 func (c *Causes) Critical(root *Measured) (*Critical, error) {
 	if len(c.path) == 0 {
 		return nil, nil
@@ -425,7 +424,7 @@ func (c *Causes) Name(k CriticalKey) string {
 	return c.R.RegionName(k.Region)
 }
 
-// sum completes a line, of which location most has most; all is the sum over processes.
+// sum completes a line. most is the location that has most of it, all the sum over processes.
 func (x *Critical) sum(c *Causes, name string, k CriticalKey, s *CauseSum, most uint32, all numbers.Sum, processes uint64) CriticalSum {
 	line := CriticalSum{
 		Name: name, Activity: ActivityName(k.Activity), Ticks: numbers.Integer(s.Ticks), Share: numbers.Quotient(numbers.Integer(s.Ticks), x.Length), Rank: c.Rank(most),
@@ -442,8 +441,8 @@ func (x *Critical) sum(c *Causes, name string, k CriticalKey, s *CauseSum, most 
 	return line
 }
 
-// activityMean is the time of all processes in an activity, MPI without waits. The path goes through all threads, and this is of first ones: it
-// is not known where processes have several.
+// activityMean is the time of all processes in an activity, for MPI without waits. It counts first threads only, but the path
+// goes through all threads. So it is not known where processes have several.
 func (c *Causes) activityMean(root *Measured, activity uint32) numbers.Sum {
 	item := Activities[activity].item
 	if item == xtf.NumItems || activity != xtf.ActivityMPI && trace.CountLocations(c.R.Defs).CPU > len(c.R.Defs.Processes()) {
@@ -456,8 +455,7 @@ func (c *Causes) activityMean(root *Measured, activity uint32) numbers.Sum {
 	return numbers.Sub(root.Sum(item), waits)
 }
 
-// means are the times of all processes by region: exclusive time, that of MPI
-// calls without their waits.
+// means are the times of all processes by region: exclusive time, for MPI calls without their waits.
 func (c *Causes) means(root *Measured) (map[CriticalKey]numbers.Sum, error) {
 	t, err := WholeTable(c.R)
 	if err != nil {
@@ -487,19 +485,19 @@ func (c *Causes) means(root *Measured) (map[CriticalKey]numbers.Sum, error) {
 	if rest := numbers.Sub(root.Sum(xtf.ItemTime), inside); rest > 0 {
 		means[CriticalKey{trace.Undefined, xtf.ActivityCPU}] = rest
 	}
-	if told > 0 { // by records, inside of functions: whose is not known
+	if told > 0 { // known from records, inside of functions: not known of which
 		maps.DeleteFunc(means, func(k CriticalKey, _ numbers.Sum) bool { return k.Activity == xtf.ActivityCPU })
 	}
-	if nested { // waits are told of outermost calls of MPI, and pass in those that they make
+	if nested { // waits belong to outermost calls of MPI, and happen in the calls that these make
 		maps.DeleteFunc(means, func(k CriticalKey, _ numbers.Sum) bool { return k.Activity == xtf.ActivityMPI })
 	}
 	return means, nil
 }
 
-// WaitsForThreads reports whether a process waits for its other threads in a region, by its reference.
+// WaitsForThreads reports whether a process waits for its other threads in a region, given by its reference.
 func WaitsForThreads(r *Run, region uint32) bool { return r.State(region) == trace.StateThreadWait }
 
-// Who names the cause: an activity, its place in the program, and of the processes, whose sum it is, the one with most.
+// Who names the cause: an activity, its place in the program, and the process with the largest part.
 func (x *Cause) Who(r *Run) string {
 	text := ""
 	for a := range Activities {

@@ -9,14 +9,15 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// DeviceCollectives are the kernels of libraries that communicate between devices, as NCCL and RCCL have them, without a record that says which
-// belong together. So the n-th kernel of a name on a device is taken for a member of the n-th operation, where all devices that have
-// the name have it equally often; of others, and of kernels that send to one device, nothing is known. A member waits from its begin to
-// that of the last one. Where a member ends before that, the order is wrong or clocks are: nothing is known of the name, but of
-// operations in which a member may be done before others come.
+// DeviceCollectives are kernels by which the devices of a run communicate, such as those of NCCL and RCCL. No record says which
+// kernels belong together. So the n-th kernel of a name on a device counts as a member of the n-th operation, if all devices with
+// that name have equally many. Nothing is known of other names, and of kernels that send to one device. A member waits from its
+// begin to the begin of the last member. If a member ends before that, the order is wrong or clocks differ, and nothing is known
+// of the name; except for operations in which a member may be done before others begin.
 //
-// So this is an estimate, and only said next to the rows of a file: groups of devices with as many kernels of a name each look like one
-// group, whose waits nobody has. WAIT rows, causes and critical path, which are exact, have collectives of devices with a record alone.
+// So this is an estimate, and is only shown next to the rows of a file: several groups of devices with equally many kernels of a
+// name look like one group with waits that do not exist. WAIT rows, causes and the critical path are exact, and have only
+// collectives of devices with a record.
 type DeviceCollectives struct {
 	List    []DeviceCollective `json:"list"` // most wait first
 	Unknown uint64             `json:"unknown"`
@@ -30,22 +31,22 @@ type DeviceCollective struct {
 	Time       uint64 `json:"time"`
 	Wait       uint64 `json:"wait"`
 	Longest    uint64 `json:"longest_wait"` // of a member
-	Late       string `json:"late"`         // the device for which others wait most, and how long
+	Late       string `json:"late"`         // the device for which others wait most, and for how long
 	ForLate    uint64 `json:"wait_for_late"`
 
 	LateProcesses []uint32 `json:"-"` // of the late device
 }
 
-// mostDeviceCollectives is how many such kernels are looked at, 16 bytes each.
+// mostDeviceCollectives is the most kernels that are read, 16 bytes each.
 const mostDeviceCollectives = 1 << 22
 
-// communication says what a kernel's name tells of it.
+// communication is what the name of a kernel says about it.
 type communication uint8
 
 const (
 	noCommunication communication = iota
-	allWait                       // nobody is done before all came, as far as is known
-	someWait                      // a member may be done before others come
+	allWait                       // no member is done before all have begun, as far as is known
+	someWait                      // a member may be done before others begin
 	pairsWait                     // between two devices
 )
 
@@ -64,7 +65,7 @@ func communicationOf(name string) communication {
 	return allWait
 }
 
-// collectives finds them; nil where the trace has no such kernels.
+// collectives finds the collectives of devices; nil where the trace has no such kernels.
 func (x *Devices) collectives(r *Run) (*DeviceCollectives, error) {
 	kinds := map[uint32]communication{}
 	for i := range r.Defs.Regions {
@@ -136,7 +137,7 @@ func (x *Devices) collectives(r *Run) (*DeviceCollectives, error) {
 	return out, nil
 }
 
-// join joins the kernels of a name, by device; false where it is not known which belong together.
+// join joins the kernels of a name, by device. It returns false if it is not known which belong together.
 func (x *DeviceCollective) join(devices []*Device, lists [][]Span, kind communication) bool {
 	var members []int
 	for i, l := range lists {

@@ -11,10 +11,10 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Devices are what the devices of a run did from its first to its last event, and what their hosts did meanwhile: the first threads of
-// the processes that the streams belong to. Efficiencies are those of TALP (arXiv 2603.26576), of N devices with kernel times K and
-// times K + T in kernels or transfers, over the runtime R of POP: load balance (sum of K) / (N max K), communication max K / max (K + T),
-// orchestration max (K + T) / R; their product is (sum of K) / (N R).
+// Devices is what the devices of a run did from its first to its last event, and what their hosts did meanwhile. The host of a
+// stream is the first thread of its process. The efficiencies are those of TALP (arXiv 2603.26576). With N devices, kernel times
+// K, times K + T in kernels or transfers, and POP's runtime R: load balance is (sum of K) / (N max K), communication max K / max
+// (K + T), orchestration max (K + T) / R. Their product is (sum of K) / (N R).
 type Devices struct {
 	Efficiency    numbers.Ratio `json:"efficiency"`
 	LoadBalance   numbers.Ratio `json:"load_balance"`
@@ -31,7 +31,7 @@ type Devices struct {
 	work map[uint32]*interval.Components // by rank
 }
 
-// Device is one of them. Times are ticks; what several streams do at once counts once.
+// Device is one device. Times are ticks. Time in which several of its streams work counts once.
 type Device struct {
 	Name      string     `json:"name"`
 	Processes []uint32   `json:"processes"`
@@ -41,25 +41,25 @@ type Device struct {
 	Both      uint64     `json:"overlap"`        // in kernels and transfers
 	MPI       uint64     `json:"kernel_and_mpi"` // in kernels while the host is in MPI
 	Idle      uint64     `json:"idle"`           // in neither
-	While     []HostTime `json:"idle_while"`     // what the host did then, most first: that of the process whose kernel or transfer came next, or was the last
+	While     []HostTime `json:"idle_while"`     // what the host did then, most first: the host of the process whose kernel or transfer came next, or was the last one
 	Gaps      uint64     `json:"idle_gaps"`
 	Gap       [2]uint64  `json:"longest_idle"` // begin and end
 
 	streams []trace.P
 	hosts   []*host     // by process
-	ends    [2]uint64   // of the newest kernel, of the newest transfer
-	last    int         // process of the newest of both
+	ends    [2]uint64   // of the newest kernel and the newest transfer
+	last    int         // process of the newer of these
 	idles   bool        // since an instant
-	since   uint64      // that one
+	since   uint64      // that instant
 	pending []hostTimes // what the hosts did since then, by process
-	idle    hostTimes   // and what they did in gaps that are over
+	idle    hostTimes   // what they did in gaps that are over
 }
 
 // HostTime is time of hosts in a state.
 type HostTime struct {
 	State     string `json:"state"` // name of the state, as trace.States has it
 	Ticks     uint64 `json:"ticks"`
-	Computing uint64 `json:"while_computing"` // of it while a device of the process is in a kernel; of idle time: another device
+	Computing uint64 `json:"while_computing"` // part of it with a device of the process in a kernel; for idle time: another device
 }
 
 // hostTimes are times by state: all, and those while a device computes.
@@ -78,7 +78,7 @@ func (x *hostTimes) merge(o *hostTimes) {
 	}
 }
 
-// list has the states with time, most first.
+// list returns the states with time, most first.
 func (x *hostTimes) list() (list []HostTime) {
 	for s, v := range x {
 		if v[0] > 0 {
@@ -92,7 +92,8 @@ func (x *hostTimes) list() (list []HostTime) {
 // Active is the time of a device in kernels or transfers.
 func (d *Device) Active() uint64 { return d.Kernel + d.Transfer - d.Both }
 
-// Work is what a process is in calls of a device's runtime while one of its devices is in a kernel: item is one of deviceItems.
+// Work returns the time of a process in calls of a device's runtime while one of its devices is in a kernel. item is one of
+// deviceItems.
 func (x *Devices) Work(rank, node uint32, item xtf.Item) uint64 {
 	if x == nil || x.work[rank] == nil {
 		return 0
@@ -100,17 +101,17 @@ func (x *Devices) Work(rank, node uint32, item xtf.Item) uint64 {
 	return x.work[rank].Value(node, item)
 }
 
-// addWork adds the work of the devices of a process to what characteristics of a node are computed from.
+// addWork adds the work of the devices of a process to the base of a node's characteristics.
 func (m *Measured) addWork(x *Devices, rank, node uint32) {
 	for i := range m.work {
 		m.work[i] = numbers.Add(m.work[i], numbers.Integer(x.Work(rank, node, deviceItems[i])))
 	}
 }
 
-// deviceItems are the components of hosts that are in calls of a device's runtime.
+// deviceItems are the components of hosts in calls of a device's runtime.
 var deviceItems = [...]xtf.Item{xtf.ItemDeviceCall, xtf.ItemDeviceWait}
 
-// Largest is the largest value of a device, with the first device that has it.
+// Largest returns the largest value of a device, and the first device with it.
 func (x *Devices) Largest(of func(d *Device) uint64) (*Device, uint64) {
 	var best *Device
 	for _, d := range x.List {
@@ -129,7 +130,7 @@ func (x *Devices) Kernels() (sum numbers.Sum) {
 	return sum
 }
 
-// Efficiencies are those of the metrics over a runtime, as quotients.
+// Efficiencies returns the quotients of DeviceMetrics over a runtime.
 func (x *Devices) Efficiencies(runtime numbers.Sum) [len(DeviceMetrics)][2]numbers.Sum {
 	n := uint64(len(x.List))
 	_, kernel := x.Largest(func(d *Device) uint64 { return d.Kernel })
@@ -140,7 +141,8 @@ func (x *Devices) Efficiencies(runtime numbers.Sum) [len(DeviceMetrics)][2]numbe
 
 var DeviceMetrics = [...]string{"device_efficiency", "device_load_balance", "device_communication", "device_orchestration"}
 
-// deviceKey tells devices apart: by the node of the machine, or by the location group of the streams where that names no device.
+// deviceKey identifies a device: by the node of the machine, or by the location group of its streams if the node does not name a
+// device.
 type deviceKey struct {
 	node bool
 	ref  uint32
@@ -160,15 +162,15 @@ type host struct {
 	p           trace.P
 	first, last uint64    // its events
 	span        Span      // in which the work of devices counts
-	ends        [3]uint64 // of the newest calls: waits that have no part in what they call, other states, MPI; a later one hides those before
+	ends        [3]uint64 // of the newest calls: waits without a part in what they call, other states, MPI; a later kind hides earlier ones
 	states      [3]trace.State
-	state       trace.State // now
+	state       trace.State // current state
 	computes    bool        // one of its devices is in a kernel
 	times       hostTimes
 	sums        *interval.Sums
 }
 
-// at is what it does at an instant.
+// at returns the state at an instant.
 func (h *host) at(t uint64) trace.State {
 	switch {
 	case t < h.first:
@@ -187,8 +189,8 @@ func (h *host) at(t uint64) trace.State {
 // HasStreams reports whether the run has locations of devices.
 func (r *Run) HasStreams() bool { return trace.CountLocations(r.Defs).Accelerator > 0 }
 
-// Devices reads what the devices did; nil where the trace has none, or no rows of calls. With a span the work of devices is that in
-// there alone; without one they are read once.
+// Devices reads what the devices did; nil where the trace has no devices, or no rows of calls. With a span, only work in it
+// counts as work of devices. Without one, the devices are read once.
 func (r *Run) Devices(span *Span) (*Devices, error) {
 	switch {
 	case !r.Rows || !r.HasStreams():
@@ -236,7 +238,8 @@ func readDevices(r *Run, span *Span) (*Devices, error) {
 	return x, err
 }
 
-// groups lists the devices, and those that are looked at together: devices of the same processes, and of processes that share one.
+// groups lists the devices, and which of them are read together: devices of the same processes, and of processes that share a
+// device.
 func (x *Devices) groups(defs *trace.Definitions) (groups [][]*Device) {
 	domains := map[uint32]bool{}
 	for _, n := range defs.SystemTreeNodeDomains {
@@ -327,12 +330,12 @@ type sweep struct {
 type spanSource struct {
 	at         trace.P
 	rows       *xtf.Cursor
-	take       func(row []byte) bool // false for a row of no interest
-	start      func(end uint64)      // of the row in hand
+	take       func(row []byte) bool // false: the row does not matter
+	start      func(end uint64)      // called for the current row
 	begin, end uint64
 }
 
-// next takes the next span in hand.
+// next reads the next span that matters.
 func (x *spanSource) next() bool {
 	for x.rows.Next() {
 		row := x.rows.Row() // begin and end are at the same place in rows of CALL and of RMA
@@ -343,7 +346,7 @@ func (x *spanSource) next() bool {
 	return false
 }
 
-// failed is an error with the location, which the file remembers if it is damage.
+// failed adds the location to an error. The file remembers it if it is damage.
 func (s *sweep) failed(p trace.P, what string, err error) error {
 	if Partial(err) {
 		s.r.File.Damaged(xtf.Proc(p), err)
@@ -444,7 +447,7 @@ func (s *sweep) openHost(h *host, x *Devices, span *Span) error {
 	}, func(end uint64) { h.ends[level], h.states[level] = end, state })
 }
 
-// run sums up from the first to the last event of the run.
+// run adds up the time from the first to the last event of the run.
 func (s *sweep) run(x *Devices, span *Span, last uint64) error {
 	if err := s.open(x, span); err != nil {
 		return err
@@ -504,7 +507,7 @@ func (s *sweep) pass(t uint64) {
 	}
 }
 
-// piece adds up the time until to, in which nothing changes.
+// piece adds up the time until to. Nothing changes in between.
 func (s *sweep) piece(to uint64) {
 	took := to - s.now
 	for _, h := range s.hosts {
@@ -549,13 +552,13 @@ func (s *sweep) piece(to uint64) {
 	}
 }
 
-// start begins a kernel or a transfer of a process.
+// start begins a kernel or a transfer of process by.
 func (d *Device) start(kind, by int, now, end uint64) {
 	d.close(now, by)
 	d.ends[kind], d.last = max(d.ends[kind], end), by
 }
 
-// close ends an idle gap, in which the host of one process counts.
+// close ends a gap without work. The host of process by counts.
 func (d *Device) close(now uint64, by int) {
 	if !d.idles {
 		return

@@ -19,10 +19,10 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Schema names the form of JSON documents. Keys are only added within a version.
+// Schema is the name of the form of JSON documents. Within a version keys are only added.
 const Schema = "coppice.report/1"
 
-// Envelope is the part that documents of every verb begin with.
+// Envelope is the beginning of the documents of every verb.
 type Envelope struct {
 	Schema      string      `json:"schema"`
 	Processes   int         `json:"processes"`
@@ -43,7 +43,7 @@ func (r *Run) Envelope() (Envelope, error) {
 	return e, err
 }
 
-// Complete fills in what every envelope has.
+// Complete fills in the parts that depend on what has been read.
 func (e *Envelope) Complete() {
 	e.Schema = Schema
 	if e.Diagnostics == nil {
@@ -51,8 +51,7 @@ func (e *Envelope) Complete() {
 	}
 }
 
-// WriteJSON writes a document of another verb: the envelope, a summary, and one
-// key with the verb's result.
+// WriteJSON writes the document of a verb other than report: the envelope, a summary, and the result under key.
 func (e *Envelope) WriteJSON(w io.Writer, b *Brief, key string, v any) error {
 	e.Complete()
 	head, err := json.Marshal(struct {
@@ -69,16 +68,16 @@ func (e *Envelope) WriteJSON(w io.Writer, b *Brief, key string, v any) error {
 	return table.WriteJSON(w, json.RawMessage(fmt.Appendf(head[:len(head)-1], ",%q:%s}", key, result)))
 }
 
-// Bounds of what a page has of intervals: lines of the tree, and blocks of details.
+// Bounds of what a page shows of intervals: lines of the tree, and blocks of details.
 const (
 	HtmlNodes   = 300
 	HtmlDetails = 30
 )
 
-// ScreenRows bounds the intervals of the first screen; the deepest go first.
+// ScreenRows bounds the intervals of the first screen. The deepest ones are left out first.
 const ScreenRows = 24
 
-// Brief is the summary in documents of other verbs than report.
+// Brief is the summary in documents of verbs other than report.
 type Brief struct {
 	Resolution uint64          `json:"resolution"`
 	First      *uint64         `json:"first_event"` // ticks; nil where it is not known
@@ -87,7 +86,7 @@ type Brief struct {
 	Provenance json.RawMessage `json:"provenance"`
 }
 
-// Brief reads what a short document tells about the run.
+// Brief reads the summary of a short document.
 func (r *Run) Brief() (*Brief, error) {
 	b := &Brief{Resolution: r.Units().Resolution, Provenance: r.Provenance}
 	codes, err := r.Codes()
@@ -104,8 +103,8 @@ func (r *Run) Brief() (*Brief, error) {
 	return b, err
 }
 
-// Predicted is what a run that was predicted says of itself, nil for a recorded
-// one. Its definitions have it as properties of the machine, or of the first process.
+// Predicted returns what a predicted run says of itself, nil for a recorded one: properties of the machine, or of the first
+// process.
 func Predicted(r *Run) (list [][2]string) {
 	for name, value := range r.properties {
 		if text, ok := strings.CutPrefix(name, "coppice: predicted "); ok && len(list) < 8 {
@@ -115,20 +114,20 @@ func Predicted(r *Run) (list [][2]string) {
 	return list
 }
 
-// Provenance is what decides a result, by name.
+// Provenance is the facts that decide a result, by name.
 type Provenance struct {
 	Events, Format, Input, Kind, Tool string
 	Options                           map[string]string
 }
 
-// ParseProvenance reads what decided a result.
+// ParseProvenance reads the provenance.
 func ParseProvenance(b json.RawMessage) Provenance {
 	var p Provenance
-	_ = json.Unmarshal(b, &p) // what is not a provenance of ours has no names to show
+	_ = json.Unmarshal(b, &p) // a provenance of another form has no names to show
 	return p
 }
 
-// Lines are the provenance for people.
+// Lines prints the provenance for people.
 func (p *Provenance) Lines() [][2]string {
 	list := [][2]string{{"written by", p.Tool}, {"format", "XTF " + p.Format}, {"input", p.Kind}, {"input's identity (SHA-256)", p.Input}}
 	if p.Events != "" {
@@ -143,8 +142,7 @@ func (p *Provenance) Lines() [][2]string {
 	return list
 }
 
-// Command is the canonical command that makes the file from its trace; a comment
-// follows where the provenance does not tell all of it.
+// Command returns the canonical command that makes the file from its trace, and a note if the provenance does not have all of it.
 func (p *Provenance) Command(resolution uint64) (command, note string) {
 	o := p.Options
 	words := []string{"coppice analyze TRACE -o RUN.xtf"}
@@ -174,7 +172,7 @@ func (p *Provenance) Command(resolution uint64) (command, note string) {
 	return strings.Join(words, " "), note
 }
 
-// intervalFlags writes the flags that are set.
+// intervalFlags prints the flags that are set.
 func intervalFlags(f *interval.Flags) []string {
 	var words []string
 	for _, v := range f.Intervals {
@@ -194,7 +192,7 @@ func intervalFlags(f *interval.Flags) []string {
 	return words
 }
 
-// classFlags are the flags of the options of classes, threshold=50000ppm,linkage=complete,...
+// classFlags prints the flags of the options of classes, threshold=50000ppm,linkage=complete,...
 func classFlags(options string) []string {
 	var words []string
 	for _, part := range strings.Split(options, ",") {
@@ -220,7 +218,7 @@ func classFlags(options string) []string {
 	return words
 }
 
-// quoted is a word for a shell.
+// quoted prints a word for a shell.
 func quoted(v string) string {
 	v = numbers.Clean(v, 300)
 	plain := func(r rune) bool {
@@ -232,7 +230,7 @@ func quoted(v string) string {
 	return "'" + strings.ReplaceAll(v, "'", `'\''`) + "'"
 }
 
-// CodeTotal is what was found of one kind of problem in the whole input.
+// CodeTotal is the problems of one kind in the whole input.
 type CodeTotal struct {
 	Code      trace.Code
 	Count     uint64
@@ -337,7 +335,7 @@ func KeepFirst(list []Occurrence) []Occurrence {
 	return list[:n]
 }
 
-// Occurrences are the problems of a location, as it has them.
+// Occurrences reads the problems of a location, in the order of the file.
 func Occurrences(r *Run, p trace.P) ([]Occurrence, error) {
 	var list []Occurrence
 	var details []uint32
@@ -364,7 +362,7 @@ func Occurrences(r *Run, p trace.P) ([]Occurrence, error) {
 	return list, nil
 }
 
-// Detail returns the text that DIAG.detail stands for.
+// Detail returns the text at an offset that DIAG.detail gives.
 func Detail(texts []byte, at uint32) string {
 	if at == 0 || uint64(at) > uint64(len(texts)) {
 		return ""
@@ -373,7 +371,7 @@ func Detail(texts []byte, at uint32) string {
 	return r.Text() // "" where it is damaged
 }
 
-// UnitWorst is how bad a problem is, nothing where that is not known.
+// UnitWorst prints how bad a problem is, nothing where that is not known.
 func UnitWorst(u numbers.Units, code trace.Code, v uint64) table.Cell {
 	if v == 0 {
 		return table.None()
@@ -381,7 +379,7 @@ func UnitWorst(u numbers.Units, code trace.Code, v uint64) table.Cell {
 	return table.Named(Magnitude(u, code, v), strconv.FormatUint(v, 10))
 }
 
-// Occurrences are the first ones of a code.
+// Occurrences lists the first problems of a code.
 func (x *CodeTotal) Occurrences(u numbers.Units) *table.Table {
 	t := &table.Table{Title: CodeName(x.Code), Kind: "first", Columns: []table.Column{
 		table.Words(CodeName(x.Code), "code").Hidden(), table.Ints("location", "location"), table.Ints("process", "process"), table.Ints("thread", "thread"), table.Ints(u.Name(), "time"), table.Ints("event", "event"), table.Ints("worst", "worst"), table.Words("", "text"),
@@ -389,7 +387,7 @@ func (x *CodeTotal) Occurrences(u numbers.Units) *table.Table {
 	if len(x.First) > 0 {
 		t.Lead = fmt.Sprintf("%s: where first", CodeName(x.Code))
 	}
-	if _, each := x.Code.Unread(); !each && x.Count > uint64(len(x.First)) { // else one line counts all of a location
+	if _, each := x.Code.Unread(); !each && x.Count > uint64(len(x.First)) { // else one line counts all problems of a location
 		t.Lead += fmt.Sprintf(", %d of %s", len(x.First), numbers.Count(x.Count))
 	}
 	table.Fill(t, "place", x.First, func(o *Occurrence) []table.Cell {
@@ -405,7 +403,7 @@ func (x *CodeTotal) Occurrences(u numbers.Units) *table.Table {
 	return t
 }
 
-// Text is what was found, how often and where.
+// Text says what was found, how often and where.
 func (c *CodeTotal) Text(u numbers.Units) string {
 	if k, ok := c.Code.Unread(); ok {
 		return fmt.Sprintf("%s %v records in %s: %s", numbers.Count(c.Count), k, numbers.Plural(int(c.Locations), "location"), k.Info().Untold)
@@ -417,8 +415,7 @@ func (c *CodeTotal) Text(u numbers.Units) string {
 	return text
 }
 
-// Magnitude prints how bad a problem is: clocks differ by less than a microsecond
-// too, so times have 9 decimals.
+// Magnitude prints how bad a problem is. Clocks differ by less than a microsecond too, so times have 9 decimals.
 func Magnitude(u numbers.Units, code trace.Code, v uint64) string {
 	switch {
 	case !code.InTicks():

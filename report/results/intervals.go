@@ -15,8 +15,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// OneRun is the k-th execution of an interval on all processes that had one:
-// sums over them but the time, of which the longest counts.
+// OneRun is the k-th execution of an interval on all processes that have one. Numbers are sums over these processes, except the
+// time, which is the longest.
 type OneRun struct {
 	K          uint64           `json:"k"`
 	Processors uint64           `json:"processors"`
@@ -40,25 +40,25 @@ type IntervalOptions struct {
 	Span         *Span      // nil: the whole run
 	Details      bool       // text: more than the main characteristics
 	PerExecution bool       // a line for every execution
-	Ordered      []xtf.Item // list every process's value of these, least first
+	Ordered      []xtf.Item // list the values of these items by process, least first
 	Russian      bool       // labels of text
 }
 
 // Interval is one node of the interval tree.
 type Interval struct {
-	Path       []int         `json:"path"` // positions among the siblings, from the root on
+	Path       []int         `json:"path"` // positions among siblings, from the root down
 	Level      uint32        `json:"level"`
 	ID         uint64        `json:"id"`
 	Name       string        `json:"name"`
 	File       string        `json:"file"`
 	Line       uint32        `json:"line"`
-	Executions uint64        `json:"exe_count"`     // largest number of a process
-	Least      uint64        `json:"exe_count_min"` // least number of a participant
-	Uneven     bool          `json:"exe_uneven"`    // processes disagree
+	Executions uint64        `json:"exe_count"`     // most executions of a process
+	Least      uint64        `json:"exe_count_min"` // fewest executions of a participant
+	Uneven     bool          `json:"exe_uneven"`    // processes have different numbers of executions
 	Processors uint64        `json:"processors"`    // by the rule
 	First      *uint64       `json:"first_begin"`   // ticks; nil for a part of the run
 	Last       *uint64       `json:"last_end"`
-	Ticks      Ticks         `json:"ticks"` // sums over processes but execution and runtime
+	Ticks      Ticks         `json:"ticks"` // sums over processes, except execution and runtime
 	Efficiency numbers.Ratio `json:"efficiency"`
 	Speedup    numbers.Ratio `json:"speedup_estimate"`
 	Stats      Spreads       `json:"stats"` // over the participants
@@ -67,7 +67,7 @@ type Interval struct {
 	Exclusive  *Exclusive    `json:"exclusive"`
 	Ordered    []Ordered     `json:"ordered,omitempty"`
 	Each       []OneRun      `json:"executions,omitempty"`      // with --per-execution
-	MoreRuns   uint64        `json:"executions_more,omitempty"` // that were not looked at
+	MoreRuns   uint64        `json:"executions_more,omitempty"` // executions that were not read
 	Text       string        `json:"-"`
 	Index      int           `json:"-"`
 }
@@ -129,8 +129,7 @@ func (s *Survey) Interval(n int, rules Rules) *Interval {
 	return i
 }
 
-// Exclusive is what an interval has without the intervals in it, in ticks, summed
-// over processes.
+// Exclusive is the time of an interval outside of the intervals in it: ticks, summed over processes.
 type Exclusive struct {
 	Time  numbers.Sum `json:"time"`
 	CPU   numbers.Sum `json:"cpu"`
@@ -148,7 +147,7 @@ func ParseItem(name string) (xtf.Item, bool) {
 	return 0, false
 }
 
-// Text says which part of the run it is.
+// Text says which part of the run the span is.
 func (s *Span) Text(u numbers.Units) string {
 	if s.Of != nil {
 		return fmt.Sprintf("execution %d of interval #%d, on each process its own time", s.Of.K, s.Of.Node)
@@ -164,13 +163,13 @@ func Optional(v *uint64) numbers.Sum {
 	return numbers.Integer(*v)
 }
 
-// IsCount reports whether an item counts things, or bytes, instead of ticks.
+// IsCount reports whether an item counts things or bytes, and not ticks.
 func IsCount(i xtf.Item) bool {
 	return i >= xtf.ItemEvents && i <= xtf.ItemCollIn || i == xtf.ItemExecutions || i == xtf.ItemWaitCount
 }
 
-// waitKind is what a pattern is: a wait for a partner inside of calls of a class, a part of a pattern, or a span at the end of a
-// collective, where nobody waits for anybody.
+// waitKind is the kind of a pattern: a wait for a partner in calls of a class, a part of another pattern, or a span at the end of
+// a collective, in which nobody waits for anybody.
 type waitKind uint8
 
 const (
@@ -182,7 +181,7 @@ const (
 	waitHost
 )
 
-// WaitLabels are the patterns in the order of the layout, each with what it is; what to do about it is in the table of advice.
+// WaitLabels are the patterns in the order of the layout, each with its meaning. The table of advice says what to do about it.
 var WaitLabels = []struct {
 	Label   string
 	Item    xtf.Item
@@ -207,7 +206,7 @@ var WaitLabels = []struct {
 	{"Late Kernel", xtf.ItemLateKernel, waitHost, "hosts wait for the end of kernels and transfers; no part of the total, for the device works"},
 }
 
-// The patterns of kinds: inside of these calls, all waits for a partner, and spans of completion.
+// Patterns by kind: those in calls of a class, all waits for partners, and spans of completion.
 var (
 	P2pWaits        = patternsOf(waitP2P)
 	CollWaits       = patternsOf(waitColl)
@@ -224,13 +223,13 @@ func patternsOf(kinds ...waitKind) (list []xtf.Item) {
 	return list
 }
 
-// PathText is a path as 0.1.0.
+// PathText prints a path as 0.1.0.
 func PathText(path []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(path), "[]"), " ", ".")
 }
 
-// Mostly names the largest part of the lost time, "" where nothing is lost. Where that is MPI it names the largest waits, too; they can be more
-// than it, because it is without the MPI time of one processor.
+// Mostly names the largest part of the lost time, "" if nothing is lost. If that part is MPI, it also names the largest waits.
+// These may exceed the part, which leaves out the MPI time of one processor.
 func (n *Interval) Mostly(u numbers.Units) string {
 	t := &n.Ticks
 	if t.Lost.Sign() == 0 {
@@ -252,7 +251,8 @@ func (n *Interval) Mostly(u numbers.Units) string {
 	return text
 }
 
-// WorstPattern is the pattern with most waiting time, nil without any, of stats in any order. Completions are none: there nobody is late.
+// WorstPattern returns the pattern with most waiting time, nil if there is none; stats may have any order. Completions do not
+// count: nobody is late there.
 func WorstPattern(stats Spreads) *Spread {
 	var worst *Spread
 	for _, i := range WaitItems {
@@ -263,7 +263,7 @@ func WorstPattern(stats Spreads) *Spread {
 	return worst
 }
 
-// PatternLabel is a pattern in a sentence, by its name in documents.
+// PatternLabel returns the words of a pattern for a sentence, from its name in documents.
 func PatternLabel(name string) string {
 	for _, x := range WaitLabels {
 		if x.Item.String() == name {
@@ -280,11 +280,10 @@ var ErrInterval = errors.New("not an interval of the run")
 type Node struct {
 	xtf.Interval
 	Name, File string
-	place      int // among the siblings
+	place      int // among siblings
 }
 
-// Nodes reads the interval tree; node 0, the whole program, is always there and
-// parents come before their children.
+// Nodes reads the interval tree. Node 0, the whole program, always exists. Parents come before their children.
 func (r *Run) Nodes() ([]Node, error) {
 	names, err := nodeNames(r)
 	if err != nil {
@@ -321,7 +320,7 @@ func (r *Run) Nodes() ([]Node, error) {
 // maxLevel bounds the depth of the interval tree, and so the length of paths.
 const maxLevel = 4096
 
-// PathOf is where a node is: positions among the siblings, from the root on.
+// PathOf returns the path of a node: positions among siblings, from the root down.
 func PathOf(list []Node, i int) []int {
 	path := make([]int, list[i].Level+1)
 	for ; i > 0; i = int(list[i].Parent) {
@@ -347,7 +346,7 @@ func nodeNames(r *Run) ([]string, error) {
 	return list, r.Failed(xtf.WholeRun, "names of intervals", err)
 }
 
-// nameAt is the name with number 1 + i, "" for 0 and for what does not exist.
+// nameAt returns the name with number 1 + i, "" for 0 and for numbers that do not exist.
 func nameAt(names []string, i uint32) string {
 	if i == 0 || uint64(i) > uint64(len(names)) {
 		return ""
@@ -355,11 +354,10 @@ func nameAt(names []string, i uint32) string {
 	return names[i-1]
 }
 
-// DerivedForm is the form of intervals that were cut from the time, which are
-// numbered: slices, and what lies between collectives.
+// DerivedForm is the form of intervals that were cut from the time and have numbers: slices, and pieces between collectives.
 const DerivedForm = uint32(interval.FormDerived)
 
-// Label is a node's name for people.
+// Label returns a node's name for people.
 func (x *Node) Label() string {
 	place := ""
 	if x.File != "" {
@@ -384,7 +382,7 @@ func (x *Node) Label() string {
 	return numbers.Clean(text, 60)
 }
 
-// NodeLabels names the nodes of the interval tree for people, by their number: the name of a node, or where it begins in the
+// NodeLabels returns the labels of the nodes of the interval tree, by their number: the name of a node, or where it begins in the
 // source and its id. It is empty for a file without intervals.
 func NodeLabels(r *Run) ([]string, error) {
 	list, err := r.Nodes()
@@ -401,7 +399,7 @@ func NodeLabels(r *Run) ([]string, error) {
 	return labels, nil
 }
 
-// keys are the texts by which a specification may name a node.
+// keys returns the texts by which a specification may name a node.
 func (x *Node) keys() []string {
 	if x.Key == 0 {
 		return []string{"root"}
@@ -417,18 +415,17 @@ func (x *Node) keys() []string {
 	return list
 }
 
-// nodeKey is what a node is known by: its name, for the k-th time, among the children of its parent.
+// nodeKey identifies a node: its name, occurrence number k among equal names, and its parent.
 type nodeKey struct {
 	parent int
 	name   string
 	k      int
 }
 
-// NodeNumbers number nodes by the names on their path, the same for several runs
-// of a program.
+// NodeNumbers gives nodes numbers by the names on their path. They are the same for several runs of a program.
 type NodeNumbers struct {
 	Name    func(x *Node) string
-	Ordered bool // equal names are told apart by their order; else they have one number
+	Ordered bool // nodes of equal name have numbers by their order; else they have one number
 	known   map[nodeKey]int
 }
 
@@ -452,8 +449,8 @@ func (m *NodeNumbers) Of(list []Node) []int {
 	return numbers
 }
 
-// IntervalSpan returns the time of an interval: from its first begin to its last
-// end, or with NAME[K] of its K-th execution, counted from 0, on each process.
+// IntervalSpan returns the time of an interval: from its first begin to its last end or, with NAME[K], of its K-th execution,
+// from 0, on each process.
 func IntervalSpan(r *Run, spec string) (*Span, error) {
 	list, err := r.Nodes()
 	if err != nil {
@@ -483,7 +480,7 @@ func IntervalSpan(r *Run, spec string) (*Span, error) {
 	return s, nil
 }
 
-// IntervalNode returns the number of the interval that spec names, as IntervalSpan has it.
+// IntervalNode returns the number of the interval that spec names, in the form of IntervalSpan.
 func IntervalNode(r *Run, spec string) (uint32, error) {
 	list, err := r.Nodes()
 	if err != nil {
@@ -493,9 +490,8 @@ func IntervalNode(r *Run, spec string) (uint32, error) {
 	return uint32(i), err
 }
 
-// FindNode returns the one node that spec names: "root", an id, a name,
-// FILE:LINE, or #NUMBER. Several nodes of one name are an error that lists their
-// numbers.
+// FindNode returns the node that spec names: "root", an id, a name, FILE:LINE, or #NUMBER. If several nodes have the name, the
+// error lists their numbers.
 func FindNode(list []Node, spec string) (int, error) {
 	var found []int
 	for i := range list {
@@ -535,14 +531,13 @@ func nodeList(list []Node) string {
 	return strings.Join(names, ", ")
 }
 
-// Bounds of the executions that are looked at, and so of the memory: half a KiB
-// each.
+// Bounds of the executions that are read, and so of the memory: half a KiB each.
 const (
 	maxRuns    = 4096 // of one node
 	maxAllRuns = 1 << 17
 )
 
-// runItems are the components of an execution, ascending; its waits for partners come last.
+// runItems are the components of an execution, ascending. Its waits for partners come after them.
 var runItems = slices.Sorted(slices.Values(append([]xtf.Item{xtf.ItemTime, xtf.ItemCPU, xtf.ItemSetup, xtf.ItemMeasured}, xtf.AsideItems...)))
 
 // executionSums gathers the executions of the nodes that a report shows.
@@ -561,9 +556,8 @@ type runSum struct {
 	first, last uint64
 }
 
-// PerExecution adds a line for every execution to the nodes: executions are
-// aligned by their number on each process. Every execution costs two reads of
-// the running totals.
+// PerExecution adds a line for every execution to the nodes. Executions with the same number on their process form a line. Every
+// execution costs two reads of the running totals.
 func (s *Survey) PerExecution(nodes []*Interval, o *IntervalOptions) ([]table.Lost, error) {
 	sums := &executionSums{runs: make([][]runSum, len(s.Nodes)), rules: o.Rules}
 	lost, err := s.Run.each(o.Ranks, "intervals", func(rank uint32, p trace.Process) error {
@@ -584,7 +578,7 @@ func (s *Survey) PerExecution(nodes []*Interval, o *IntervalOptions) ([]table.Lo
 	return lost, nil
 }
 
-// executionsOf adds the executions of one location, the process's first.
+// executionsOf adds the executions of one location, the first of its process.
 func (s *Survey) executionsOf(rank uint32, p trace.P, span *Span, sums *executionSums) error {
 	x, err := s.Run.Running(p, &s.Cost)
 	if err != nil {

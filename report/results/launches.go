@@ -8,29 +8,29 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Launch is the kernels of a region whose launches are known. Times are ticks, from the begin of the call that launches to that of the
-// kernel, of all together.
+// Launch is the kernels of a region with known launches. Times are ticks from the begin of the launching call to the begin of the
+// kernel, summed over all kernels.
 type Launch struct {
 	Kernel  string `json:"kernel"`
 	Call    string `json:"call"` // the region that launched them
 	Kernels uint64 `json:"kernels"`
 	Delay   uint64 `json:"delay"`
-	Queued  uint64 `json:"queued"` // of it while the stream was in an earlier kernel or transfer that it has as a call
+	Queued  uint64 `json:"queued"` // part of the delay in which the stream was in an earlier kernel or transfer that it has as a call
 	Longest uint64 `json:"longest_delay"`
 }
 
-// Launches are those of kernels with a parameter "callsite id", as Score-P has it in the call and in the kernel. It names the place in
-// the program, so kernels and launches of a place are joined by their order. That is right where one thread launches them into one stream,
-// which keeps the order, and there are as many of both; of others launches are not known.
+// Launches are the launches of kernels with a parameter "callsite id", which Score-P writes in the call and in the kernel. The id
+// names a place in the program. Kernels and launches of a place are joined by their order. That is right if one thread launches
+// them into one stream, which keeps the order, and there are as many of both. Other launches are not known.
 type Launches struct {
 	List    []Launch `json:"list"` // by falling delay
 	Unknown uint64   `json:"unknown"`
 }
 
-// mostLaunches is how many launches of a process are looked at, 24 bytes each, and as many kernels.
+// mostLaunches is the most launches of a process that are read, 24 bytes each, and the most kernels.
 const mostLaunches = 1 << 20
 
-// launchSite is what has an id in a process: on a host, and on a stream.
+// launchSite is the calls and kernels of a process with one id.
 type launchSite struct{ calls, kernels siteSide }
 
 type siteSide struct {
@@ -48,13 +48,13 @@ type sited struct {
 // launchParameter is the name of the parameter.
 const launchParameter = "callsite id"
 
-// ReadsParameters reports whether a run's launches are read, and whether its trace has parameters that this does not read.
+// ReadsParameters reports whether the run's launches are read, and whether its trace has parameters that are not read.
 func (x *Devices) ReadsParameters(r *Run) (reads, others bool) {
 	others = slices.ContainsFunc(r.Defs.Parameters, func(p trace.Parameter) bool { return r.Defs.Text(p.Name) != launchParameter })
 	return x != nil && x.Launches != nil, others
 }
 
-// launches reads them; nil where the trace does not tell of any, or does not tell exact times.
+// launches reads the launches; nil where the trace does not have any, or does not have exact times.
 func launches(r *Run) (*Launches, error) {
 	named := map[uint32]bool{}
 	for i := range r.Defs.Parameters {
@@ -103,7 +103,7 @@ func launches(r *Run) (*Launches, error) {
 	return out, nil
 }
 
-// join adds the kernels of a place.
+// join joins the launches and kernels of a place.
 func (x *Launches) join(r *Run, s *launchSite, sums map[[2]uint32]*Launch) {
 	calls, kernels := s.calls.list, s.kernels.list
 	known := !s.calls.many && !s.kernels.many && len(calls) == len(kernels)
@@ -127,7 +127,7 @@ func (x *Launches) join(r *Run, s *launchSite, sums map[[2]uint32]*Launch) {
 	}
 }
 
-// eachSited passes the calls of a location with one of the parameters.
+// eachSited passes the calls of a location with one of the named parameters.
 func (r *Run) eachSited(p trace.P, named map[uint32]bool, f func(id uint64, x sited)) (err error) {
 	var open []sited
 	busy := trace.Time(0)

@@ -9,8 +9,8 @@ import (
 // Metric is a number of an interval.
 type Metric = conditions.Metric[*Interval]
 
-// Metrics are the numbers of an interval that conditions can name: efficiencies, characteristics
-// in ticks, and the sum over processes of every component.
+// Metrics are the numbers of an interval that conditions can name: efficiencies, characteristics in ticks, and the sum over
+// processes of every component.
 func Metrics() []Metric {
 	share := func(name string, f func(i *Interval) (a, b numbers.Sum)) Metric {
 		return conditions.NewMetric(name, conditions.Share, func(i *Interval) numbers.Fraction { return numbers.Divide(f(i)) })
@@ -57,7 +57,7 @@ func Metrics() []Metric {
 			kind = conditions.Count
 		}
 		if item == xtf.ItemFirst || item == xtf.ItemLast || item >= xtf.ItemIdeal && item <= xtf.ItemIdealLast {
-			continue // no sums over processes
+			continue // these are not summed over processes
 		}
 		list = append(list, conditions.NewMetric(item.String(), kind, func(i *Interval) numbers.Fraction {
 			if item.NeedsPartners() && i.Waits == nil {

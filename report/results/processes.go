@@ -22,24 +22,24 @@ func (r *Run) Components(p trace.P) (interval.Items, error) {
 	return v, r.Failed(xtf.Proc(p), "components", err)
 }
 
-// Component finds one of them, of a location; what that reads is counted in st.
+// Component reads one item of location p, and adds the cost to st.
 func (r *Run) Component(p trace.P, item xtf.Item, st *xtf.Stats) (uint64, error) {
 	a, err := xtf.ArrayOf[xtf.Comp](r.File, xtf.Proc(p))
 	if err != nil {
 		return 0, err
 	}
-	c, _, err := xtf.Find[xtf.Comp](a.Counted(st), xtf.NodeKey(0, uint32(item))) // the file leaves out what is 0
+	c, _, err := xtf.Find[xtf.Comp](a.Counted(st), xtf.NodeKey(0, uint32(item))) // the file leaves out zeros
 	return c.Value, err
 }
 
 // ProcessItems are the components of one process, of all interval nodes.
 type ProcessItems struct {
 	Rank   uint32
-	Values map[uint64]uint64 // by node and item, as xtf.NodeKey has them; 0 is absent
+	Values map[uint64]uint64 // by node and item, with keys of xtf.NodeKey; 0 is absent
 	device *Devices          // of a survey: the work of its devices
 }
 
-// At is the value of an item of a node.
+// At returns the value of an item of a node.
 func (x *ProcessItems) At(n uint32, i xtf.Item) uint64 { return x.Values[xtf.NodeKey(n, uint32(i))] }
 
 // Took reports whether the process executed the node.
@@ -50,7 +50,7 @@ func (x *ProcessItems) Took(n uint32) bool {
 	return x.At(n, xtf.ItemExecutions) > 0
 }
 
-// Useful is the process's useful time: what it computes, and what it does with its devices.
+// Useful returns the useful time of the process: its computing, and its work with devices.
 func (x *ProcessItems) Useful(n uint32, rules Rules) uint64 {
 	useful := uint64(0)
 	for _, i := range rules.useful() {
@@ -59,16 +59,16 @@ func (x *ProcessItems) Useful(n uint32, rules Rules) uint64 {
 	return useful
 }
 
-// Lost is what the process loses in a component that is not productive.
+// Lost returns what the process loses in a component that is not productive.
 func (x *ProcessItems) Lost(n uint32, i xtf.Item) uint64 {
 	return x.At(n, i) - min(x.At(n, i), x.device.Work(x.Rank, n, i))
 }
 
-// Keys are those of all values, ascending.
+// Keys returns the keys of all values, ascending.
 func (x *ProcessItems) Keys() []uint64 { return slices.Sorted(maps.Keys(x.Values)) }
 
-// EachProcess calls f with the components of every chosen process, one after
-// another. A process that cannot be read is returned as lost.
+// EachProcess calls f with the components of every chosen process, one after another. It returns processes that cannot be read as
+// lost.
 func (r *Run) EachProcess(ranks Ranks, section string, f func(x *ProcessItems)) ([]table.Lost, error) {
 	return r.each(ranks, section, func(rank uint32, p trace.Process) error {
 		x, err := r.ProcessItems(rank, p)
@@ -79,7 +79,7 @@ func (r *Run) EachProcess(ranks Ranks, section string, f func(x *ProcessItems)) 
 	})
 }
 
-// ProcessItems reads the components of a process, its locations joined.
+// ProcessItems reads the components of a process and joins its locations.
 func (r *Run) ProcessItems(rank uint32, p trace.Process) (*ProcessItems, error) {
 	x := &ProcessItems{Rank: rank, Values: map[uint64]uint64{}}
 	most := xtf.Most(r.Defs.NumLocations()) * uint64(p.Count)
@@ -116,8 +116,7 @@ func (r *Run) ProcessItems(rank uint32, p trace.Process) (*ProcessItems, error) 
 	return x, nil
 }
 
-// withZeros adds the rows of first instants that are 0, which the file leaves
-// out, to the ascending rows of a location.
+// withZeros inserts the rows of first instants at 0, which the file leaves out, into the ascending rows of a location.
 func withZeros(own []xtf.Comp) []xtf.Comp {
 	var zeros []xtf.Comp
 	for i := 0; i < len(own); {
@@ -133,10 +132,9 @@ func withZeros(own []xtf.Comp) []xtf.Comp {
 	return append(own, zeros...)
 }
 
-// Join adds a value of one location of the process, the first one or not; begun
-// says whether an earlier one executed the node. Counts and messages add up.
-// Other items are those of the first location that executed the node; those of the
-// whole program are of the first location, the one that calls MPI. It returns the process's value.
+// Join adds a value of one location of the process. first: this is the first location. begun: an earlier location executed the
+// node. Counts and messages are summed. Other items come from the first location that executed the node; those of the whole
+// program come from the first location, which calls MPI. It returns the process's value.
 func (x *ProcessItems) Join(c xtf.Comp, first, begun bool) uint64 {
 	old := x.Values[c.Key]
 	whole := c.Key>>32 == 0
@@ -156,8 +154,7 @@ func (x *ProcessItems) Join(c xtf.Comp, first, begun bool) uint64 {
 	return c.Value
 }
 
-// spanTime takes the whole program's time from the first to the last event of
-// all locations.
+// spanTime makes the whole program's time that from the first to the last event of all locations.
 func (x *ProcessItems) spanTime() {
 	first, last := x.At(0, xtf.ItemFirst), x.At(0, xtf.ItemLast)
 	if x.At(0, xtf.ItemEvents) == 0 || last < first {
@@ -188,8 +185,8 @@ type Execution struct {
 	K    uint64 `json:"k"`
 }
 
-// Life is the time of location p, from its first to its last event; where Init and Finalize are left out, that of the whole
-// program's execution. It is read once: 24 bytes a location.
+// Life returns the time of location p: from its first to its last event or, if Init and Finalize are left out, the whole
+// program's execution. It is read once; 24 bytes a location.
 func (r *Run) Life(p trace.P) (*Span, error) {
 	if l := r.lives[p].Load(); l != nil {
 		return l, nil
@@ -212,8 +209,8 @@ func (r *Run) Life(p trace.P) (*Span, error) {
 	return l, r.Failed(xtf.Proc(p), "time of its events", err)
 }
 
-// Borders are those of a span on location p, of nil those of all time. Where p does not have the execution that the span
-// means, ok is false.
+// Borders returns the borders of a span on location p; for nil those of all time. ok is false if p does not have the execution
+// that the span means.
 func (r *Run) Borders(p trace.P, s *Span) (begin, end uint64, ok bool, err error) {
 	switch {
 	case s == nil:
@@ -232,19 +229,19 @@ func (r *Run) Borders(p trace.P, s *Span) (begin, end uint64, ok bool, err error
 	return 0, 0, false, err
 }
 
-// cuts reports whether what lies before the program's execution and after it counts for nothing.
+// cuts reports whether time before and after the program's execution is ignored.
 func (r *Run) cuts() bool { return r.Kept.Has("init=exclude") }
 
-// Limits is a number between two others, and the best guess.
+// Limits is a number between a lower and an upper bound, and the best guess.
 type Limits struct{ Lower, About, Upper uint64 }
 
-// Add adds a number to a sum, which stays below 2^63: those of a damaged location are refused.
+// Add adds a number. The sum stays below 2^63, because values of a damaged location are refused.
 func (l *Limits) Add(o Limits) {
 	const most = 1<<63 - 1
 	l.Lower, l.About, l.Upper = min(l.Lower+o.Lower, most), min(l.About+o.About, most), min(l.Upper+o.Upper, most)
 }
 
-// Without is what is left of a number without a part of it.
+// Without returns a number less a part of it.
 func (l Limits) Without(part *Limits) Limits {
 	return Limits{l.Lower - min(l.Lower, part.Upper), l.About - min(l.About, part.About), l.Upper - min(l.Upper, part.Lower)}
 }
@@ -252,19 +249,18 @@ func (l Limits) Without(part *Limits) Limits {
 // ItemLimits are the items of a location, or of a process, in a window.
 type ItemLimits [xtf.NumItems]Limits
 
-// running reads running totals of a location: what its rows have added up to at
-// an instant. Every read costs a descent and an aux page of each array, and the
-// pages with rows open at that instant, whatever the number of rows.
+// running reads the running totals of a location: the sums of its rows up to an instant. Every read costs a descent and an aux
+// page of each array, and the pages with rows open at that instant, whatever the number of rows.
 type running struct {
 	arrays []*xtf.Array
 	ival   *xtf.Array
-	most   uint64 // what a sum of a location may be
+	most   uint64 // largest sum of a location
 	First  uint64 // of the location's time
 	Last   uint64
-	Cut    bool // what lies outside of that time counts for nothing
+	Cut    bool // time outside of that is ignored
 }
 
-// Running opens the arrays of location p, of all types with running totals unless some are given; what they read is counted in st.
+// Running opens the arrays of location p with running totals: of the given types, or all. It adds the cost of reads to st.
 func (r *Run) Running(p trace.P, st *xtf.Stats, types ...xtf.TypeID) (*running, error) {
 	life, err := r.Life(p)
 	if err != nil {
@@ -288,10 +284,9 @@ func (r *Run) Running(p trace.P, st *xtf.Stats, types ...xtf.TypeID) (*running, 
 	return x, nil
 }
 
-// Between returns the items of [begin, end), exactly. The time is that of the location in
-// there; without Init and Finalize (--init=exclude) all else is too. Times are clipped at the borders, counts and bytes are
-// of what begins in there, receives and their values of what completes in there
-// or at its end.
+// Between returns the items of [begin, end), exactly. The time is the part in the location's time; with --init=exclude all other
+// items are restricted to that part too. Times are clipped at the borders. Counts and bytes are those of rows that begin inside;
+// of receives and their values, those that complete inside or at its end.
 func (x *running) Between(begin, end uint64) (v interval.Items, err error) {
 	items, err := x.Window(begin, end, true)
 	for i := range items {
@@ -303,14 +298,14 @@ func (x *running) Between(begin, end uint64) (v interval.Items, err error) {
 	return v, err
 }
 
-// within is the part of [begin, end) that is in the location's time.
+// within returns the part of [begin, end) in the location's time.
 func (x *running) within(begin, end uint64) (from, to uint64) {
 	from, to = max(begin, x.First), min(end, x.Last)
 	return from, max(from, to)
 }
 
-// Window returns the items of [begin, end) as Between does, exactly, or from indexes alone. The window from 0 to xtf.Never has all
-// rows, and costs nothing.
+// Window returns the items of [begin, end): exactly, as Between does, or from indexes alone. The window from 0 to xtf.Never has
+// all rows, and costs nothing.
 func (x *running) Window(begin, end uint64, exact bool) (v ItemLimits, err error) {
 	from, to := x.within(begin, end)
 	if x.Cut && end < xtf.Never {
@@ -323,7 +318,7 @@ func (x *running) Window(begin, end uint64, exact bool) (v ItemLimits, err error
 	}
 	time := to - from
 	for i := range v {
-		if l, item := &v[i], xtf.Item(i); xtf.HasSum(xtf.TypeCall, item) && item != xtf.ItemCalls && item != xtf.ItemMarker { // these calls do not overlap, as markers do: they cannot exceed the window
+		if l, item := &v[i], xtf.Item(i); xtf.HasSum(xtf.TypeCall, item) && item != xtf.ItemCalls && item != xtf.ItemMarker { // calls do not overlap, except markers, so they cannot exceed the window
 			l.Upper = max(l.Lower, min(l.Upper, time))
 			l.About = min(max(l.About, l.Lower), l.Upper)
 		}
@@ -358,7 +353,7 @@ func (x *running) add(v *ItemLimits, a *xtf.Array, begin, end uint64, exact bool
 	}
 	for k, all := range totals {
 		item, less := xtf.ItemOfSum(a.Type().ID, a.Type().Sums[k].Name)
-		if item == xtf.NumItems || all > x.most { // more is left out, as in COMP
+		if item == xtf.NumItems || all > x.most { // other items are left out, as in COMP
 			continue
 		}
 		l := Limits{min(lower[k], all), min(about[k], all), min(upper[k], all)}
@@ -371,8 +366,8 @@ func (x *running) add(v *ItemLimits, a *xtf.Array, begin, end uint64, exact bool
 	return nil
 }
 
-// EachWindow calls f with what every chosen process did in the span, of the
-// whole program and of every interval with executions in there.
+// EachWindow calls f with what every chosen process did in the span: in the whole program, and in every interval with executions
+// there.
 func (s *Survey) EachWindow(o *SurveyOptions, f func(x *ProcessItems)) ([]table.Lost, error) {
 	if !s.Run.Rows {
 		return nil, s.Run.Failed(xtf.WholeRun, "statistics of a span of time", ErrNoRows)
@@ -386,8 +381,8 @@ func (s *Survey) EachWindow(o *SurveyOptions, f func(x *ProcessItems)) ([]table.
 	})
 }
 
-// window is what one process did in a span: times of its first location, the one
-// that calls MPI, and the counts of all.
+// window returns what one process did in a span: the times of its first location, which calls MPI, and the counts of all
+// locations.
 func (s *Survey) window(rank uint32, p trace.Process, span *Span) (*ProcessItems, error) {
 	x := &ProcessItems{Rank: rank, Values: map[uint64]uint64{}}
 	for i := range trace.P(p.Count) {
@@ -413,8 +408,8 @@ func (s *Survey) window(rank uint32, p trace.Process, span *Span) (*ProcessItems
 	return x, nil
 }
 
-// addTo adds the items of the location in [begin, end) to the process: of the
-// whole program, and of the executions of intervals in there, cut at its borders.
+// addTo adds the items of the location in [begin, end) to the process: of the whole program, and of executions of intervals, cut
+// at the borders.
 func (x *running) addTo(to *ProcessItems, nodes int, first bool, begin, end uint64) error {
 	if err := x.addNode(to, 0, first, begin, end); err != nil {
 		return err
@@ -450,7 +445,7 @@ func (x *running) addNode(to *ProcessItems, n uint32, first bool, begin, end uin
 			if n == 0 && v[xtf.ItemTime] > 0 {
 				to.Join(c, first, !first)
 			}
-		case (i < xtf.ItemSendRecv || i >= xtf.ItemDeviceCall) && first: // several executions add up
+		case (i < xtf.ItemSendRecv || i >= xtf.ItemDeviceCall) && first: // several executions are summed
 			to.Values[c.Key] += c.Value
 		default:
 			to.Join(c, first, true)

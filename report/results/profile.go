@@ -26,11 +26,10 @@ type Profile struct {
 	Exclusive uint64       `json:"exclusive"`           // of all regions
 	Outside   uint64       `json:"outside"`             // time in no recorded call
 	Regions   []RegionTime `json:"regions"`             // in the order of the definitions
-	Functions []RegionTime `json:"functions,omitempty"` // MPI functions that are called from several places: the sums of these regions, Sites
+	Functions []RegionTime `json:"functions,omitempty"` // MPI functions that are called from several places: sums of their regions in Sites
 }
 
-// RegionTime is a region's line of a profile. Times are ticks; inclusive time
-// counts the outermost of recursive calls only.
+// RegionTime is a region's line of a profile. Times are ticks. Of recursive calls, inclusive time counts only the outermost.
 type RegionTime struct {
 	Region    uint32        `json:"region"` // reference in the trace
 	Name      string        `json:"name"`
@@ -42,7 +41,7 @@ type RegionTime struct {
 	Exclusive uint64        `json:"exclusive"`
 	Share     numbers.Ratio `json:"share"` // of the locations' time
 
-	// Of sampled traces: samples with the region innermost, and calls that calling contexts alone tell of. Times of those are
+	// Of sampled traces: samples with this region innermost, and calls that only calling contexts tell of, whose times are
 	// estimated.
 	Samples   uint64 `json:"samples,omitempty"`
 	Estimated uint64 `json:"estimated_calls,omitempty"`
@@ -53,11 +52,11 @@ type RegionTime struct {
 
 	Bytes     uint64    `json:"bytes"` // sent and received
 	Processes int       `json:"processes"`
-	Min       [2]uint64 `json:"min_exclusive"` // over the chosen processes: ticks, the lowest process that has them
+	Min       [2]uint64 `json:"min_exclusive"` // over the chosen processes: ticks, and the lowest process with that value
 	Max       [2]uint64 `json:"max_exclusive"`
 	Kind      uint32    `json:"-"`
 	Sites     []uint32  `json:"sites,omitempty"` // of a function: the regions that it is the sum of
-	Within    bool      `json:"-"`               // of the lines of Nested: a part of the function above
+	Within    bool      `json:"-"`               // in the lines of Nested: a part of the function above
 }
 
 // NewProfile adds up the rows or the graphs of the chosen processes' locations.
@@ -88,9 +87,8 @@ func NewProfile(r *Run, ranks Ranks, from Source) (*Profile, []table.Lost, error
 	return out, lost, err
 }
 
-// Totals is the profile of the whole run from its own rows: no spread over
-// processes, one row per region. Where processes have several locations, their
-// times are read one by one.
+// Totals is the profile of the whole run from its own rows: one row per region, no spread over processes. Where processes have
+// several locations, the locations' times are read one by one.
 func Totals(r *Run, s *Summary) (*Profile, error) {
 	t, err := WholeTable(r)
 	if err != nil {
@@ -115,7 +113,7 @@ func Totals(r *Run, s *Summary) (*Profile, error) {
 	return out, nil
 }
 
-// finish fills what needs the sum over all regions.
+// finish fills in the values that need the sum over all regions.
 func (p *Profile) finish() {
 	off := uint64(0) // how far the sum may be
 	for _, x := range p.Regions {
@@ -128,7 +126,7 @@ func (p *Profile) finish() {
 		p.Outside = p.Time - p.Exclusive
 	case p.Exclusive-p.Time <= off: // the time is exact
 		p.Outside = 0
-	default: // it leaves out set-up and end, which the regions have
+	default: // the time leaves out set-up and end, but regions have them
 		p.Time, p.Outside = p.Exclusive, 0
 	}
 	for _, list := range [][]RegionTime{p.Regions, p.Functions} {
@@ -138,7 +136,7 @@ func (p *Profile) finish() {
 	}
 }
 
-// ByTime returns the lines by falling exclusive time, ties in definition order.
+// ByTime returns the lines by falling exclusive time, equal ones in the order of definitions.
 func (p *Profile) ByTime() []RegionTime {
 	return byTime(slices.Clone(p.Regions))
 }
@@ -148,7 +146,8 @@ func byTime(list []RegionTime) []RegionTime {
 	return list
 }
 
-// Nested returns the lines by falling exclusive time, those of a function that is called from several places below their sum.
+// Nested returns the lines by falling exclusive time. The lines of a function that is called from several places follow their
+// sum.
 func (p *Profile) Nested() []RegionTime {
 	within := map[uint32]int{}
 	for i := range p.Functions {
@@ -176,7 +175,7 @@ func (p *Profile) Nested() []RegionTime {
 	return list
 }
 
-// RegionSum is a region's sums; own is that of the process in hand.
+// RegionSum is the sums of a region; own is that of the current process.
 type RegionSum struct {
 	Sums      [4]uint64 // calls, inclusive, exclusive, bytes
 	Off       [2]uint64 // how far inclusive and exclusive time from a lossy graph may be off
@@ -190,15 +189,15 @@ type RegionSum struct {
 	seen      bool
 }
 
-// ProfileTable adds TIMEBIN rows, or graphs, by region: those of the definitions
-// in their order, and one more for all others.
+// ProfileTable adds up TIMEBIN rows, or graphs, by region: regions of the definitions in their order, and one more for all
+// others.
 type ProfileTable struct {
 	r      *Run
 	From   Source
 	Shared *graph.Shared // of SourceGraph
 	Sums   []RegionSum
-	all    []RegionSum // Sums, and after them those of MPI functions that are called from several places
-	within []int       // of each region: the place in all of its function, 0 for none
+	all    []RegionSum // Sums, then those of MPI functions that are called from several places
+	within []int       // by region: index in all of its function, 0 for none
 	time   uint64      // of the locations
 }
 
@@ -227,7 +226,7 @@ func NewProfileTable(r *Run) *ProfileTable {
 	return t
 }
 
-// of yields the sums that a region's numbers are part of: its own, and those of its function.
+// of yields the sums that include a region's numbers: its own, and that of its function.
 func (t *ProfileTable) of(ref uint32) iter.Seq[*RegionSum] {
 	return func(yield func(*RegionSum) bool) {
 		i, ok := t.r.Defs.SameRegion(ref)
@@ -247,7 +246,7 @@ func ProfileTableOf(r *Run, want Source) (*ProfileTable, error) {
 	return t, err
 }
 
-// AddLocation adds what location p has.
+// AddLocation adds location p.
 func (t *ProfileTable) AddLocation(p trace.P) error {
 	var err error
 	if t.From == SourceGraph {
@@ -258,7 +257,7 @@ func (t *ProfileTable) AddLocation(p trace.P) error {
 	} else if err = t.Add(xtf.Proc(p)); err == nil && t.sampled() {
 		err = t.addSamples(p)
 	}
-	if err != nil || t.r.Defs.Location(p).Type == trace.MetricLocation { // which samples, and does not run
+	if err != nil || t.r.Defs.Location(p).Type == trace.MetricLocation { // it samples and does not run the program
 		return t.r.Failed(xtf.Proc(p), "profile", err)
 	}
 	v, err := t.r.Components(p)
@@ -269,7 +268,7 @@ func (t *ProfileTable) AddLocation(p trace.P) error {
 // sampled reports whether some calls may be known from calling contexts alone.
 func (t *ProfileTable) sampled() bool { return len(t.r.Defs.CallingContexts) > 0 }
 
-// addSamples adds what the graph of a location knows of samples, next to its rows.
+// addSamples adds to the rows of a location what its graph knows of samples.
 func (t *ProfileTable) addSamples(p trace.P) error {
 	l, err := t.r.Location(p)
 	if err != nil {
@@ -292,8 +291,7 @@ func (t *ProfileTable) putSamples(regions []ccg.RegionTotal) {
 	}
 }
 
-// Add adds the rows of the coarsest level, whose only bin holds the whole run:
-// they are the last of the array.
+// Add adds the rows of the coarsest level, whose only bin is the whole run: the last rows of the array.
 func (t *ProfileTable) Add(p xtf.Proc) error {
 	a, err := t.r.File.Array(p, xtf.TypeTimeBin)
 	if err != nil {
@@ -317,8 +315,8 @@ func (t *ProfileTable) Add(p xtf.Proc) error {
 	return err
 }
 
-// WholeTable is a table of the whole run's rows, or those of the locations, each read once, where calls may be estimated, which the whole
-// run's rows do not tell apart.
+// WholeTable returns a table of the whole run's rows. If calls may be estimated, it reads the rows of each location instead,
+// because the whole run's rows do not tell estimated calls apart.
 func WholeTable(r *Run) (*ProfileTable, error) {
 	t := NewProfileTable(r)
 	err := t.Add(xtf.WholeRun)
@@ -331,7 +329,7 @@ func WholeTable(r *Run) (*ProfileTable, error) {
 	return t, r.Failed(xtf.WholeRun, "profile of the whole run", err)
 }
 
-// Put adds calls, inclusive and exclusive time and bytes of a region, and reports whether sums hold them.
+// Put adds calls, inclusive and exclusive time and bytes of a region. It returns false if sums do not hold them.
 func (t *ProfileTable) Put(ref, class uint32, values [4]uint64) bool {
 	fits := true
 	for s := range t.of(ref) {
@@ -344,14 +342,13 @@ func (t *ProfileTable) Put(ref, class uint32, values [4]uint64) bool {
 	return fits
 }
 
-// GraphSums is what is known of a location's graph next to its profile.
+// GraphSums is what a location's graph says in addition to its profile.
 type GraphSums struct {
 	Time    uint64 // first to last event
 	Traffic *ccg.Traffic
 }
 
-// PutGraph adds the regions of a location's graph. Time outside of all calls
-// belongs to no region.
+// PutGraph adds the regions of a location's graph. Time outside of all calls does not belong to a region.
 func (t *ProfileTable) PutGraph(l *ccg.Location) (*GraphSums, error) {
 	var prof ccg.Profile
 	if err := prof.Add(l, true); err != nil {
@@ -412,7 +409,7 @@ func (t *ProfileTable) putBounds(l *ccg.Location, regions []ccg.RegionTotal) {
 	}
 }
 
-// EndProcess puts the process in hand into the spread of every region.
+// EndProcess adds the current process to the spread of every region.
 func (t *ProfileTable) EndProcess(rank uint64, first bool) {
 	for i := range t.all {
 		s := &t.all[i]
@@ -429,7 +426,7 @@ func (t *ProfileTable) EndProcess(rank uint64, first bool) {
 	}
 }
 
-// line returns what t.all[i] says, of a region or a function.
+// line returns the line of t.all[i], a region or a function.
 func (t *ProfileTable) line(i int) RegionTime {
 	s := &t.all[i]
 	x := RegionTime{
@@ -470,7 +467,7 @@ func (t *ProfileTable) lines() []RegionTime {
 	return list
 }
 
-// functions returns the sums of functions that were called from several places.
+// functions returns the sums of functions that are called from several places.
 func (t *ProfileTable) functions() []RegionTime {
 	sites := map[int][]uint32{}
 	for i, k := range t.within {
@@ -490,7 +487,7 @@ func (t *ProfileTable) functions() []RegionTime {
 	return list
 }
 
-// PerCall is the exclusive time of a call as text. It is not known where calls are estimated.
+// PerCall prints the exclusive time of a call. It is not known where calls are estimated.
 func (x *RegionTime) PerCall(u numbers.Units) string {
 	if x.Estimated > 0 {
 		return ""
@@ -498,12 +495,12 @@ func (x *RegionTime) PerCall(u numbers.Units) string {
 	return u.PerCall(x.Exclusive, x.Calls)
 }
 
-// Mean is the exclusive time per chosen process.
+// Mean returns the exclusive time per chosen process.
 func (x *RegionTime) Mean(processes int) numbers.Ratio {
 	return numbers.NewRatio(x.Exclusive, uint64(processes))
 }
 
-// Hot is what the summary tells about regions.
+// Hot is the regions that the summary names.
 type Hot struct {
 	Profile *Profile
 	Slowest *RegionTime   // of the first thread of the process that computes longest: the region farthest above the mean of first threads
@@ -511,11 +508,11 @@ type Hot struct {
 	Outside numbers.Ratio // how far its time outside recorded calls is above the mean
 }
 
-// mostFirst is of how many processes with several threads the first ones are read one by one.
+// mostFirst is the most processes with several threads whose first threads are read one by one.
 const mostFirst = 1 << 14
 
-// NewHot finds the regions of the summary. Besides the whole run's rows it reads
-// those of one process; where processes have several threads, which what they compute is not about, those of all first ones.
+// NewHot finds the regions of the summary. In addition to the whole run's rows it reads those of one process. Where processes
+// have several threads, it also reads the first threads of all, because computing is about these.
 func NewHot(r *Run, s *Summary) (*Hot, error) {
 	all, err := Totals(r, s)
 	if err != nil {
@@ -543,7 +540,7 @@ func NewHot(r *Run, s *Summary) (*Hot, error) {
 		}
 	}
 	if Partial(err) {
-		return h, nil // half of its regions would tell of others than all of them
+		return h, nil // some of its regions would be about different processes than the others
 	}
 	if err != nil {
 		return nil, err
@@ -572,7 +569,7 @@ func NewHot(r *Run, s *Summary) (*Hot, error) {
 	return h, nil
 }
 
-// outside is the time of the locations outside of recorded calls.
+// outside returns the time of the locations outside of recorded calls.
 func (t *ProfileTable) outside() uint64 {
 	inside := uint64(0)
 	for _, x := range t.lines() {
@@ -581,7 +578,7 @@ func (t *ProfileTable) outside() uint64 {
 	return t.time - min(inside, t.time)
 }
 
-// Recorded is how many were recorded.
+// Recorded prints how many calls were recorded.
 func (x *RegionTime) Recorded() table.Cell {
 	if x.Estimated > 0 && x.Calls == 0 {
 		return table.None()
@@ -589,10 +586,8 @@ func (x *RegionTime) Recorded() table.Cell {
 	return table.Number(x.Calls)
 }
 
-// undefinedCalls returns calls, inclusive and exclusive time of all regions that
-// the definitions do not have, as if they were one. Columns of the graph do not
-// tell them from time outside of calls, so it reads the location's events: few
-// traces have such calls.
+// undefinedCalls returns calls, inclusive and exclusive time of all regions without definition, together. Columns of the graph do
+// not distinguish such calls from time outside of calls, so it reads the location's events. Few traces have such calls.
 func undefinedCalls(r *Run, l *ccg.Location) (calls, inclusive, exclusive uint64, err error) {
 	var open []bool // of the calls on the stack: undefined
 	var begin, last trace.Time
@@ -635,16 +630,16 @@ func undefinedCalls(r *Run, l *ccg.Location) (calls, inclusive, exclusive uint64
 	return calls, inclusive, exclusive, c.Err()
 }
 
-// Sampling is how much of a table comes from calling contexts.
+// Sampling counts the samples and estimated calls of a table.
 type Sampling struct{ samples, Estimated uint64 }
 
-// Add adds the rows of p.
+// Add adds those of a row.
 func (s *Sampling) Add(samples, estimated uint64) {
 	s.samples += samples
 	s.Estimated += estimated
 }
 
-// Text says what the times of estimated calls are made of.
+// Text says how the times of estimated calls were obtained.
 func (s *Sampling) Text(r *Run) string {
 	if s.samples == 0 {
 		return "estimated from the calling contexts of recorded calls"
@@ -668,19 +663,19 @@ func (s *Sampling) Text(r *Run) string {
 	return fmt.Sprintf("estimated from %s%s", numbers.Plural(int(min(s.samples, math.MaxInt64)), "sample"), by)
 }
 
-// Note says what estimates are made of, where there are some.
+// Note adds such a note to a chapter, if there are estimates.
 func (s *Sampling) Note(c *table.Chapter, r *Run) {
 	if s.Estimated > 0 {
 		c.Say("times of calls without a number: %s", s.Text(r))
 	}
 }
 
-// Columns are those that cells fills.
+// Columns are the columns for Cells.
 func (s *Sampling) Columns() []table.Column {
 	return []table.Column{table.Ints("samples", "samples"), table.Reals("error", "error")}
 }
 
-// Cells are the samples of a region or path, and the error of its exclusive time where calls are estimated: one standard
+// Cells prints the samples of a region or path and, if calls are estimated, the error of its exclusive time: one standard
 // deviation of a count of n samples is the square root of n.
 func (s *Sampling) Cells(samples, estimated uint64) []table.Cell {
 	switch {
@@ -692,5 +687,5 @@ func (s *Sampling) Cells(samples, estimated uint64) []table.Cell {
 	return []table.Cell{table.Number(samples), table.Share(numbers.Ratio{Value: 1 / math.Sqrt(float64(samples)), Defined: true})}
 }
 
-// NamedKinds is how many kinds a line names.
+// NamedKinds is the number of kinds that a line names.
 const NamedKinds = 3

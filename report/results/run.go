@@ -26,7 +26,7 @@ import (
 // ErrNoResult says that the file was written without what a section needs.
 var ErrNoResult = errors.New("result is not in the file")
 
-// ErrNoRows is that error where rows of events are missing.
+// ErrNoRows is ErrNoResult for missing rows of events.
 var ErrNoRows = fmt.Errorf("%w: it was analyzed with --events none", ErrNoResult)
 
 // Run is an open file with its definitions.
@@ -37,9 +37,9 @@ type Run struct {
 	Path string // as it was given
 	Size int64  // of the file in bytes
 
-	Provenance json.RawMessage // canonical JSON of what decided the result
-	Kept       Kept            // and what it says of the events in the file
-	Rows       bool            // calls, messages and collectives have rows; else there is the call graph and sums
+	Provenance json.RawMessage // canonical JSON of the facts that decide the result
+	Kept       Kept            // what the provenance says of the events in the file
+	Rows       bool            // there are rows of calls, messages and collectives; else only the call graph and sums
 
 	shared  func() (*graph.Shared, error) // read once
 	devices func() (*Devices, error)      // of the whole run; read once
@@ -95,13 +95,13 @@ func (r *Run) readProvenance() error {
 	return nil
 }
 
-// Units are those of the run's clock.
+// Units are the units of the run's clock.
 func (r *Run) Units() numbers.Units { return numbers.UnitsOf(r.Defs.Clock().TimerResolution) }
 
 // Close closes the file.
 func (r *Run) Close() error { return r.File.Close() }
 
-// Made is the value of a key, which is made with its first use.
+// Made returns the value of a key. The first use of the key makes the value.
 func Made[K comparable, V any](m map[K]*V, k K) *V {
 	v := m[k]
 	if v == nil {
@@ -111,7 +111,7 @@ func Made[K comparable, V any](m map[K]*V, k K) *V {
 	return v
 }
 
-// ByRef is what each of some definitions tells, by reference.
+// ByRef maps references of definitions to what of returns for each definition.
 func ByRef[T, V any, K comparable](list []T, of func(x *T) (K, V)) map[K]V {
 	m := make(map[K]V, len(list))
 	for i := range list {
@@ -126,13 +126,13 @@ func Load[T any, R xtf.Form[T]](r *Run, p xtf.Proc, f func(x *T)) error {
 	return xtf.Each[T, R](r.File, p, func(_ uint64, x *T) error { f(x); return nil })
 }
 
-// Overlapping passes the rows of type T of location p that overlap [begin, end), with their numbers. A row is valid until the next one.
-// What ends them before their end is in err.
+// Overlapping yields the rows of type T of location p that overlap [begin, end), with their numbers. A row is valid until the
+// next one. An error ends the rows early and is stored in err.
 func Overlapping[T any, R xtf.Form[T]](r *Run, p trace.P, begin, end uint64, err *error) iter.Seq2[uint64, *T] {
 	return passed[T, R](r, p, err, func(a *xtf.Array, visit func(uint64, []byte) bool) error { return a.Overlapping(begin, end, visit) })
 }
 
-// Begun does the same for the rows that begin in [begin, end).
+// Begun yields the rows of type T of location p that begin in [begin, end), in the same way.
 func Begun[T any, R xtf.Form[T]](r *Run, p trace.P, begin, end uint64, err *error) iter.Seq2[uint64, *T] {
 	return passed[T, R](r, p, err, func(a *xtf.Array, visit func(uint64, []byte) bool) error {
 		first, err := a.Rank(begin)
@@ -163,7 +163,7 @@ func passed[T any, R xtf.Form[T]](r *Run, p trace.P, err *error, each func(a *xt
 	}
 }
 
-// Failed says of which part of the run an error is, and what could not be read; nil stays.
+// Failed adds to an error the part of the run and what could not be read; nil stays nil.
 func (r *Run) Failed(p xtf.Proc, what string, err error) error {
 	switch {
 	case err == nil:
@@ -174,7 +174,7 @@ func (r *Run) Failed(p xtf.Proc, what string, err error) error {
 	return fmt.Errorf("%s: location %d: %s: %w", r.Name, r.Defs.Location(trace.P(p)).Ref, what, err)
 }
 
-// each calls f for the chosen processes, one after another. What of them cannot be read is returned as lost.
+// each calls f for the chosen processes, one after another. It returns parts that cannot be read as lost.
 func (r *Run) each(ranks Ranks, section string, f func(rank uint32, x trace.Process) error) (lost []table.Lost, err error) {
 	for rank, x := range r.Defs.Processes() {
 		if err == nil && ranks.Contains(uint32(rank)) {
@@ -184,7 +184,7 @@ func (r *Run) each(ranks Ranks, section string, f func(rank uint32, x trace.Proc
 	return lost, err
 }
 
-// EachLocation does the same for the locations of the chosen processes.
+// EachLocation calls f for the locations of the chosen processes, in the same way.
 func (r *Run) EachLocation(ranks Ranks, section string, f func(p trace.P) error) (lost []table.Lost, err error) {
 	of := ranks.Locations(r.Defs)
 	for p := trace.P(0); err == nil && p < trace.P(r.Defs.NumLocations()); p++ {
@@ -195,7 +195,7 @@ func (r *Run) EachLocation(ranks Ranks, section string, f func(p trace.P) error)
 	return lost, err
 }
 
-// LeftOut adds a location to what is lost where err is damage of it; another error stays.
+// LeftOut adds a location to lost if err is damage of it. It returns other errors.
 func (r *Run) LeftOut(lost *[]table.Lost, p trace.P, section string, err error) error {
 	if Partial(err) {
 		*lost = append(*lost, r.Lost(p, section, err))
@@ -204,7 +204,7 @@ func (r *Run) LeftOut(lost *[]table.Lost, p trace.P, section string, err error) 
 	return err
 }
 
-// EachRow does the same for the rows [first, end) of a.
+// EachRow calls f for the rows [first, end) of a, in the same way as Load.
 func EachRow[T any, R xtf.Form[T]](a *xtf.Array, first, end uint64, f func(x *T)) error {
 	rows := xtf.RowsOf[T, R](a.Rows(first, end))
 	for rows.Next() {
@@ -213,23 +213,21 @@ func EachRow[T any, R xtf.Form[T]](a *xtf.Array, first, end uint64, f func(x *T)
 	return rows.Err()
 }
 
-// Lost describes a location that a section leaves out because of err, which the
-// file remembers as damage.
+// Lost describes a location that a section leaves out because of err. The file remembers err as damage.
 func (r *Run) Lost(p trace.P, section string, err error) table.Lost {
 	r.File.Damaged(xtf.Proc(p), err)
 	process, thread := r.Defs.Process(p)
 	return table.Lost{Location: r.Defs.Location(p).Ref, Process: process, Thread: thread, Section: section, Error: err.Error()}
 }
 
-// Partial reports whether err is damage of a part of the file, which leaves the
-// rest readable. The file remembers that part: Complete
-// has it in the end.
+// Partial reports whether err is damage of a part of the file, so that the rest is readable. The file remembers the part, and
+// Complete lists it.
 func Partial(err error) bool {
 	return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, graph.ErrCorrupt)
 }
 
-// Complete adds to what sections of a result leave out the other damage that
-// reading the file has met so far: what every result made from it until now may lack.
+// Complete adds to the losses of sections other damage that reads of the file have met so far. Every result made until now may
+// lack it.
 func (r *Run) Complete(lost []table.Lost) []table.Lost {
 	const section = "report"
 	whole, told := false, map[uint64]bool{}
@@ -251,10 +249,10 @@ func (r *Run) Complete(lost []table.Lost) []table.Lost {
 	return lost
 }
 
-// RegionName returns the name of a region for people, with the place in the source of calls from one place.
+// RegionName returns the name of a region for people. It includes the place in the source if the region is calls from one place.
 func (r *Run) RegionName(ref uint32) string { return r.Defs.RegionLabel(ref) }
 
-// CallName returns the name of a region without that place.
+// CallName returns the name of a region without such a place.
 func CallName(r *Run, ref uint32) string {
 	if x := r.Defs.Region(ref); r.Defs.CallSite(x) != nil {
 		return r.Defs.Text(x.Name)
@@ -262,14 +260,13 @@ func CallName(r *Run, ref uint32) string {
 	return r.RegionName(ref)
 }
 
-// CallPlace returns that place, as "halo.c:42", "" where the trace does not tell.
+// CallPlace returns such a place, as "halo.c:42", "" where the trace does not have it.
 func CallPlace(r *Run, ref uint32) string { return r.Defs.CallPlace(r.Defs.Region(ref)) }
 
-// State is what a location does in a region, by its reference.
+// State returns what a location does in a region, given by its reference.
 func (r *Run) State(ref uint32) trace.State { return r.Defs.StateOf(r.Defs.Region(ref)) }
 
-// Where returns source file and line of a region, "" where the trace does not
-// tell.
+// Where returns source file and line of a region, "" where the trace does not have them.
 func (r *Run) Where(ref uint32) (file string, line uint32) {
 	x := r.Defs.Region(ref)
 	if x == nil {
@@ -287,25 +284,25 @@ func (r *Run) CommName(ref uint32) string {
 	return cmp.Or(name, fmt.Sprintf("communicator %d", ref))
 }
 
-// Place is where an answer is about.
+// Place is the location that an answer is about.
 type Place struct {
 	Location uint64 `json:"location"` // id in the trace
 	Process  uint32 `json:"process"`
 	Thread   uint32 `json:"thread"`
 }
 
-// Place is where location p is.
+// Place returns location p as a Place.
 func (r *Run) Place(p trace.P) Place {
 	process, thread := r.Defs.Process(p)
 	return Place{r.Defs.Location(p).Ref, process, thread}
 }
 
-// Text names the place for people.
+// Text prints the place for people.
 func (p Place) Text() string {
 	return fmt.Sprintf("process %d, thread %d (location %d)", p.Process, p.Thread, p.Location)
 }
 
-// Source is what numbers of a section come from.
+// Source is where the numbers of a section come from.
 type Source string
 
 // Sources. Rows are exact; the graph is exact or within its bound.
@@ -315,10 +312,10 @@ const (
 	SourceGraph Source = "graph" // the complete call graph
 )
 
-// PredictedFrom is the name of the property of a predicted run whose value is the identity of the run that it was predicted from.
+// PredictedFrom is the name of a property of a predicted run. Its value is the identity of the run that it was predicted from.
 const PredictedFrom = "coppice: predicted from"
 
-// PredictedFrom is the identity of the run that this one was predicted from, in hexadecimal digits; "" of a measured run.
+// PredictedFrom returns the identity of the run that this one was predicted from, in hexadecimal digits; "" for a measured run.
 func (r *Run) PredictedFrom() string {
 	for name, text := range r.properties {
 		if name == PredictedFrom {
@@ -328,7 +325,7 @@ func (r *Run) PredictedFrom() string {
 	return ""
 }
 
-// properties passes names and texts of those of the machine and of processes.
+// properties yields names and texts of properties of the machine and of processes.
 func (r *Run) properties(yield func(name, text string) bool) {
 	for i := range r.Defs.SystemTreeNodeProperties {
 		if p := &r.Defs.SystemTreeNodeProperties[i]; !yield(r.Defs.Text(p.Name), r.Defs.Text(p.StringValue)) {
@@ -342,7 +339,7 @@ func (r *Run) properties(yield func(name, text string) bool) {
 	}
 }
 
-// Kept is what the provenance says of the events in the file.
+// Kept is what the provenance says about the events in the file.
 type Kept struct {
 	Events    string // "none": the call graph and sums alone
 	Deviation string // of the call graph, as graph.ParseDeviation reads it
@@ -353,7 +350,7 @@ type Kept struct {
 // Has reports whether an option of intervals was given.
 func (k *Kept) Has(option string) bool { return slices.Contains(strings.Fields(k.Intervals), option) }
 
-// Source decides what a section is computed from.
+// Source decides from what a section is computed.
 func (r *Run) Source(want Source) (Source, error) {
 	switch {
 	case want == SourceRows && !r.Rows:
@@ -364,8 +361,7 @@ func (r *Run) Source(want Source) (Source, error) {
 	return SourceRows, nil
 }
 
-// Graph returns the part of the call graph that all locations share. It is read
-// once.
+// Graph returns the part of the call graph that all locations share. It is read once.
 func (r *Run) Graph() (*graph.Shared, error) {
 	s, err := r.shared()
 	return s, r.Failed(xtf.WholeRun, "call graph", err)
@@ -384,7 +380,8 @@ func (r *Run) Location(p trace.P) (*ccg.Location, error) {
 	return l, err
 }
 
-// Events passes the events of location p as its graph has them, with the batch of their words. What ends them before their end is in err.
+// Events yields the events of location p from its graph, each with the batch that has its words. An error ends them early and is
+// stored in err.
 func (r *Run) Events(p trace.P, what string, err *error) iter.Seq2[*trace.Batch, *trace.Event] {
 	return func(yield func(*trace.Batch, *trace.Event) bool) {
 		l, failed := r.Location(p)
@@ -423,7 +420,7 @@ func (r *Run) Bound() (*Bound, error) {
 	return r.BoundOf(s.Options().Deviation), nil
 }
 
-// BoundOf says what a deviation guarantees, nil if it is lossless.
+// BoundOf returns the guarantee of a deviation, nil if it is lossless.
 func (r *Run) BoundOf(d graph.Deviation) *Bound {
 	if d.Lossless() {
 		return nil
@@ -467,7 +464,7 @@ func BoundText(d graph.Deviation, u numbers.Units) string {
 	return text
 }
 
-// NoteBound says how exact the times of an answer are.
+// NoteBound notes how exact the times of an answer are.
 func NoteBound(c *table.Chapter, b *Bound, off *uint64, u numbers.Units) {
 	switch {
 	case b == nil:

@@ -12,14 +12,14 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Summary is the characteristics of the whole program (sections 3 to 5 of the
-// interval model): sums over processes of exact ticks, and their quotients.
+// Summary is the characteristics of the whole program (sections 3 to 5 of the interval model): exact sums of ticks over
+// processes, and their quotients.
 type Summary struct {
 	Resolution  uint64          `json:"resolution"` // ticks per second, 0 if the trace does not tell
 	First       uint64          `json:"first_event"`
 	Last        uint64          `json:"last_event"`
 	Partial     bool            `json:"partial"`
-	Rows        bool            `json:"rows"` // of events; without them what needs partners is null
+	Rows        bool            `json:"rows"` // of events; without them results that need partners are null
 	Processors  uint64          `json:"processors"`
 	Rule        string          `json:"mpi_productive_rule"`
 	Ticks       Ticks           `json:"ticks"`
@@ -31,18 +31,18 @@ type Summary struct {
 	Collectives Collectives     `json:"collectives"`
 	File        FileInfo        `json:"file"`
 	Provenance  json.RawMessage `json:"provenance"`
-	Devices     *Devices        `json:"devices,omitempty"` // nil without any, or without rows
+	Devices     *Devices        `json:"devices,omitempty"` // nil without devices, or without rows
 }
 
-// Ticks are sums over processes but execution and runtime.
+// Ticks are sums over processes, except execution and runtime.
 type Ticks struct {
 	Execution     uint64           `json:"execution"` // longest process
 	Runtime       uint64           `json:"runtime"`   // first event of all to last event of all
 	Total         numbers.Sum      `json:"total"`
 	Productive    numbers.Fraction `json:"productive"`
 	Lost          numbers.Fraction `json:"lost"`
-	Setup         numbers.Sum      `json:"setup"`    // what set-up and end take of the total; with Measured all of it
-	Measured      numbers.Sum      `json:"measured"` // the total between set-up and end: productive and lost
+	Setup         numbers.Sum      `json:"setup"`    // part of the total in set-up and end; with Measured all of it
+	Measured      numbers.Sum      `json:"measured"` // part of the total between set-up and end: productive and lost
 	DeviceCall    numbers.Sum      `json:"device_call"`
 	DeviceWait    numbers.Sum      `json:"device_wait"`
 	DeviceWork    numbers.Sum      `json:"device_work"` // productive part of both: a device of the process computes meanwhile
@@ -68,7 +68,7 @@ type Ticks struct {
 	PotentialSync numbers.Sum      `json:"potent_sync"`
 	Variation     numbers.Sum      `json:"time_variation"`
 	LoadImbalance numbers.Sum      `json:"load_imbalance"`
-	SumOfMax      *uint64          `json:"execution_sum_of_max"` // sum over the executions of the longest of each; nil: not known
+	SumOfMax      *uint64          `json:"execution_sum_of_max"` // sum over executions of the longest of each; nil: not known
 	Dephasing     *uint64          `json:"dephasing"`            // that minus execution: imbalance that cancels over executions
 	Overlap       numbers.Sum      `json:"overlap"`              // CPU time while a request is open
 
@@ -77,20 +77,18 @@ type Ticks struct {
 	asides       map[xtf.Item]numbers.Sum // by xtf.AsideItems
 }
 
-// Messages are the counts of point-to-point messages. A receive counts when it
-// completes.
+// Messages are the counts of point-to-point messages. A receive counts when it completes.
 type Messages struct {
 	Sent           uint64  `json:"sent"`
 	Received       uint64  `json:"received"`
 	BytesOut       uint64  `json:"bytes_out"`
 	BytesIn        uint64  `json:"bytes_in"`
-	UnmatchedSends *uint64 `json:"unmatched_sends"` // this and the next: nil if messages were not matched
+	UnmatchedSends *uint64 `json:"unmatched_sends"` // like the next field: nil if messages were not matched
 	UnmatchedRecvs *uint64 `json:"unmatched_receives"`
 	ClockViolation *uint64 `json:"clock_violations"`
 }
 
-// Collectives are the counts of calls of collective operations, one for each
-// member.
+// Collectives are the counts of calls of collective operations, one for each member.
 type Collectives struct {
 	Calls          uint64  `json:"calls"`
 	BytesOut       uint64  `json:"bytes_out"`
@@ -104,11 +102,10 @@ type FileInfo struct {
 	ID    string `json:"id"`
 }
 
-// Item returns the distribution of an item; an item that the file does not have
-// is 0 everywhere.
+// Item returns the distribution of an item. An item that the file does not have is 0 everywhere.
 func (s *Summary) Item(i xtf.Item) *Spread { return s.Spreads.Item(i) }
 
-// Summary reads the characteristics of the whole program by some rules.
+// Summary reads the characteristics of the whole program, by the given rules.
 func (r *Run) Summary(rules Rules) (*Summary, error) {
 	s := &Summary{Resolution: r.Units().Resolution, Rule: string(rules.Rule()), Rows: r.Rows, Provenance: r.Provenance}
 	root, err := ProgramOf(r)
@@ -149,10 +146,10 @@ func (r *Run) Summary(rules Rules) (*Summary, error) {
 	return s, nil
 }
 
-// programPart is the row of the whole program, in messages.
+// programPart is the name of the row of the whole program in messages.
 const programPart = "the whole program's interval"
 
-// ProgramOf is that row, nil where there is none.
+// ProgramOf reads the row of the whole program, nil where there is none.
 func ProgramOf(r *Run) (root *xtf.Interval, err error) {
 	err = Load(r, xtf.WholeRun, func(x *xtf.Interval) {
 		if x.Key == 0 {
@@ -162,7 +159,7 @@ func ProgramOf(r *Run) (root *xtf.Interval, err error) {
 	return root, r.Failed(xtf.WholeRun, programPart, err)
 }
 
-// wholeProgram is what the characteristics of node 0 are computed from.
+// wholeProgram returns the base of the characteristics of node 0.
 func wholeProgram(r *Run, s *Summary, root *xtf.Interval, rules Rules) (*Measured, error) {
 	n := &Measured{
 		rules: rules, Spreads: s.Spreads, Participants: s.Processors, processes: uint64(len(r.Defs.Processes())), rows: s.Rows, single: true,
@@ -214,7 +211,7 @@ func (s *Summary) setCounts(codes []CodeTotal) {
 	}
 }
 
-// SpreadTable is a table of what processes have of components that are not 0: their sum, mean, least and largest value.
+// SpreadTable lists the components of processes that are not 0: their sum, mean, least and largest value.
 func SpreadTable(b *table.Book, head, title string, s Spreads, list []ComponentLine, total numbers.Sum, name func(xtf.Item) string) *table.Table {
 	u := b.Unit
 	t := &table.Table{Title: title, Kind: "component", Columns: []table.Column{
@@ -228,7 +225,7 @@ func SpreadTable(b *table.Book, head, title string, s Spreads, list []ComponentL
 		}
 		label, of := table.Named(name(x.Item), x.Item.String()), table.None()
 		label.Level = x.Level
-		if total != numbers.NotKnown && !IsCount(x.Item) && x.Item != xtf.ItemSendRecv { // spans of messages overlap and are no share of anything
+		if total != numbers.NotKnown && !IsCount(x.Item) && x.Item != xtf.ItemSendRecv { // spans of messages overlap, so they are not a share of anything
 			of = table.Share(numbers.Quotient(i.Sum, total))
 		}
 		if IsCount(x.Item) {
@@ -244,10 +241,9 @@ func SpreadTable(b *table.Book, head, title string, s Spreads, list []ComponentL
 // Productive says how much MPI time counts as productive.
 type Productive string
 
-// Rules of productive MPI time: "the MPI time of one processor is productive"
-// leaves open which one.
+// Rules of productive MPI time. The model says that "the MPI time of one processor is productive", and leaves open which one.
 const (
-	ProductiveMean  Productive = "mean" // of all: every process keeps 1/P of its own
+	ProductiveMean  Productive = "mean" // of all processes: each keeps 1/P of its own
 	ProductiveMin   Productive = "min"
 	ProductiveMax   Productive = "max"
 	ProductiveRank0 Productive = "rank0"
@@ -257,24 +253,23 @@ const (
 // Productives are the rules.
 var Productives = []Productive{ProductiveMean, ProductiveMin, ProductiveMax, ProductiveRank0, ProductiveNone}
 
-// Rules are choices that numbers of an interval depend on; the zero value is the
-// usual one.
+// Rules are choices that decide numbers of an interval. The zero value is the usual choice.
 type Rules struct {
 	Productive   Productive // "" is the mean
-	AllProcesses bool       // every process counts, with no time where it did not execute the interval
-	Init         bool       // MPI_Init and MPI_Finalize are MPI like all other; else they are a line of their own, and no loss
+	AllProcesses bool       // every process counts, with no time if it did not execute the interval
+	Init         bool       // MPI_Init and MPI_Finalize are MPI like all other calls; else they have a line of their own, and are not lost
 	IO           bool       // I/O outside MPI is productive
 }
 
-// processes reports whether numbers need what each process did, not sums alone.
+// processes reports whether the rules need the values of each process, not only sums.
 func (x Rules) processes() bool {
 	return slices.Contains([]Productive{ProductiveMin, ProductiveMax, ProductiveRank0}, x.Rule())
 }
 
-// Rule is the rule of productive MPI time.
+// Rule returns the rule of productive MPI time.
 func (x Rules) Rule() Productive { return cmp.Or(x.Productive, ProductiveMean) }
 
-// useful are the components that are useful time.
+// useful returns the components that are useful time.
 func (x Rules) useful() []xtf.Item {
 	list := append([]xtf.Item{xtf.ItemCPU}, deviceItems[:]...)
 	if x.IO {
@@ -283,21 +278,21 @@ func (x Rules) useful() []xtf.Item {
 	return list
 }
 
-// several reports whether useful time is the sum of several components, so that its largest value is in no row of the whole run.
+// several reports whether useful time is the sum of several components. Then the whole run's rows do not have its largest value.
 func (x Rules) several(s Spreads) bool {
 	return slices.ContainsFunc(x.useful()[1:], s.Has)
 }
 
-// Measured is what characteristics of one interval are computed from.
+// Measured is the base of the characteristics of one interval.
 type Measured struct {
 	Spreads      Spreads // over the participants
 	Participants uint64
 	processes    uint64 // of the run, or chosen
-	rules        Rules  // of useful time and of what is measured
+	rules        Rules  // that define useful and measured time
 	Useful       uint64 // largest useful time of a process
 	mpiTimes
 	rows   bool        // messages and collectives were matched
-	part   bool        // of a span of time: what has no running totals is not known
+	part   bool        // of a span of time: values without running totals are not known
 	single bool        // every process executed it at most once
 	span   uint64      // first begin to last end
 	sumMax uint64      // xtf.Never: not known
@@ -306,13 +301,13 @@ type Measured struct {
 	work   [len(deviceItems)]numbers.Sum
 }
 
-// Sum is the sum of an item over the participants.
+// Sum returns the sum of an item over the participants.
 func (m *Measured) Sum(i xtf.Item) numbers.Sum { return m.Spreads.Item(i).Sum }
 
 // hasSetup reports whether set-up and end are left out of what is measured.
 func (m *Measured) hasSetup() bool { return !m.rules.Init && m.Spreads.Has(xtf.ItemSetup) }
 
-// execution is the largest time of a process between set-up and end.
+// execution returns the largest time of a process between set-up and end.
 func (m *Measured) execution() uint64 {
 	if m.hasSetup() {
 		return m.Spreads.Item(xtf.ItemMeasured).Max
@@ -320,7 +315,7 @@ func (m *Measured) execution() uint64 {
 	return m.Spreads.Item(xtf.ItemTime).Max
 }
 
-// setup is the sum of set-up and end, where they are left out.
+// setup returns the sum of set-up and end, if they are left out.
 func (m *Measured) setup() numbers.Sum {
 	if m.hasSetup() {
 		return m.Sum(xtf.ItemSetup)
@@ -328,7 +323,7 @@ func (m *Measured) setup() numbers.Sum {
 	return 0
 }
 
-// UsefulSum is the useful time of all processes.
+// UsefulSum returns the useful time of all processes.
 func (m *Measured) UsefulSum() numbers.Sum {
 	sum := numbers.Sum(0)
 	for _, i := range m.rules.useful() {
@@ -337,16 +332,16 @@ func (m *Measured) UsefulSum() numbers.Sum {
 	return sum
 }
 
-// visit takes what the rules need of one process.
+// visit takes the values of a process that the rules need.
 func (m *Measured) visit(x *ProcessItems, n uint32, first bool) {
 	m.mpiTimes.visit(x.Rank, x.At(n, xtf.ItemMPI), x.At(n, xtf.ItemSetup), m.rules, first)
 	m.Useful = max(m.Useful, x.Useful(n, m.rules))
 }
 
-// mpiTimes are MPI times of a process without set-up; known where the rules need them.
+// mpiTimes are MPI times of processes without set-up, as far as the rules need them.
 type mpiTimes struct{ least, most, rank0 uint64 }
 
-// visit takes those of a process, by the rules.
+// visit takes those of a process.
 func (m *mpiTimes) visit(rank uint32, mpi, setup uint64, rules Rules, first bool) {
 	if !rules.Init {
 		mpi -= min(mpi, setup)
@@ -360,7 +355,7 @@ func (m *mpiTimes) visit(rank uint32, mpi, setup uint64, rules Rules, first bool
 	}
 }
 
-// count is the number of processors by the rules.
+// count returns the number of processors by the rules.
 func (m *Measured) count(rules Rules) uint64 {
 	if rules.AllProcesses {
 		return max(m.processes, m.Participants)
@@ -407,7 +402,7 @@ func (m *Measured) Ticks(rules Rules) Ticks {
 	return t
 }
 
-// productive is the MPI time that counts as productive: the part num of den.
+// productive returns the MPI time that counts as productive.
 func (m *Measured) productive(rules Rules) numbers.Fraction {
 	switch rules.Rule() {
 	case ProductiveMin:
@@ -438,7 +433,7 @@ var lossNotes = map[xtf.Item]string{
 	xtf.ItemOverhead: "flushes, and where the measurement was off",
 }
 
-// Losses are the parts of the lost time next to MPI.
+// Losses lists the parts of the lost time other than MPI.
 func (t *Ticks) Losses() []Loss {
 	var list []Loss
 	for _, i := range OtherAsides(xtf.ItemMPI, xtf.ItemMarker) {
@@ -450,8 +445,7 @@ func (t *Ticks) Losses() []Loss {
 	return list
 }
 
-// setProductive splits what is measured into productive and lost time; all is the
-// MPI time in there, mpi its productive part.
+// setProductive splits measured time into productive and lost time. all is its MPI time, mpi the productive part of that.
 func (t *Ticks) setProductive(all numbers.Sum, mpi numbers.Fraction) {
 	useful, lost := numbers.Add(t.CPU, t.DeviceWork), numbers.Sum(0)
 	if t.IoProductive {
@@ -466,7 +460,7 @@ func (t *Ticks) setProductive(all numbers.Sum, mpi numbers.Fraction) {
 	t.Lost = t.MPILost.Plus(numbers.Whole(lost))
 }
 
-// exactEfficiency is the productive part of what is measured, 1 for an empty interval.
+// exactEfficiency returns the productive share of measured time, 1 for an empty interval.
 func (t *Ticks) exactEfficiency() numbers.Fraction {
 	if t.Measured == 0 {
 		return numbers.Whole(1)
@@ -474,18 +468,17 @@ func (t *Ticks) exactEfficiency() numbers.Fraction {
 	return t.Productive.Div(uint64(max(t.Measured, 0)))
 }
 
-// efficiency is that as a quotient, which an empty interval does not have, and the estimated speed-up.
+// efficiency returns that share as a quotient, undefined for an empty interval, and the estimated speed-up.
 func (t *Ticks) efficiency() (efficiency, speedup numbers.Ratio) {
 	return numbers.Part(t.Productive, t.Measured), numbers.Part(t.Productive, t.Longest)
 }
 
-// EfficiencyText is the efficiency with 6 decimals, half away from zero.
+// EfficiencyText prints the efficiency with 6 decimals, half away from zero.
 func (t *Ticks) EfficiencyText() string { return t.exactEfficiency().Fixed(6) }
 
-// runtime is what POP's efficiencies divide by: of an interval executed once the
-// time from its first begin to its last end, of a repeated one the longest sum. If
-// set-up is left out it is the longest time between set-up and end: processes that
-// begin one after the other meet in there.
+// runtime returns the divisor of POP's efficiencies. For an interval that was executed once it is the time from its first begin
+// to its last end, for a repeated one the longest sum. If set-up is left out, it is the longest time between set-up and end:
+// processes that begin one after the other meet in set-up.
 func (m *Measured) runtime() numbers.Sum {
 	if m.single && !m.hasSetup() {
 		return numbers.Integer(m.span)
@@ -493,27 +486,26 @@ func (m *Measured) runtime() numbers.Sum {
 	return numbers.Integer(m.execution())
 }
 
-// POP are the efficiencies of POP. With useful time U (CPU; with I/O outside MPI by
-// the rules), its mean u and largest value U*, runtime R and runtime on an ideal
-// network I:
+// POP are the efficiencies of POP. With useful time U (CPU; by the rules also I/O outside MPI), its mean u and largest value U*,
+// runtime R and runtime on an ideal network I:
 //
 //	multiplicative   load balance u/U*, serialisation U*/I, transfer I/R,
 //	                 communication U*/R = serialisation * transfer, process u/R = load balance * communication
 //	additive         1 - loss/R, with the losses U*-u, I-U* and R-I; process = 1 - all three
 //
-// Parallel is process times the efficiency of threads, where there are several.
+// Parallel is process times the efficiency of threads, if there are several.
 type POP struct {
 	LoadBalance   numbers.Ratio `json:"load_balance"`
 	Communication numbers.Ratio `json:"communication"`
 	Parallel      numbers.Ratio `json:"parallel"` // process x threads
 	Process       numbers.Ratio `json:"process"`
 	IO            numbers.Ratio `json:"io"`               // CPU / (CPU + I/O); not defined without I/O
-	IOBalance     numbers.Ratio `json:"io_balance"`       // mean / largest I/O of a process; likewise
-	Unburdened    numbers.Ratio `json:"without_overhead"` // process, of the time without measurement overhead; not defined without any
+	IOBalance     numbers.Ratio `json:"io_balance"`       // mean / largest I/O of a process; not defined without I/O
+	Unburdened    numbers.Ratio `json:"without_overhead"` // process, of the time without measurement overhead; not defined without overhead
 	Serialisation numbers.Ratio `json:"serialisation"`
 	Transfer      numbers.Ratio `json:"transfer"`
-	Offload       numbers.Ratio `json:"device_offload"` // useful time but that in calls of a device's runtime / useful time; not defined without such calls
-	Host          numbers.Ratio `json:"host"`           // parallel x device offload; likewise
+	Offload       numbers.Ratio `json:"device_offload"` // useful time outside of calls of a device's runtime / useful time; not defined without such calls
+	Host          numbers.Ratio `json:"host"`           // parallel x device offload; not defined without such calls
 	Additive      Losses        `json:"additive"`
 	Approximate   bool          `json:"approximate,omitempty"` // the ideal runtime is estimated from waits, not replayed
 
@@ -522,10 +514,10 @@ type POP struct {
 	Largest uint64      `json:"largest_useful"`
 	Useful  numbers.Sum `json:"useful"` // sum
 
-	Threads *ThreadPOP `json:"threads,omitempty"` // of processes with several
+	Threads *ThreadPOP `json:"threads,omitempty"` // of processes with several threads
 
 	Participants uint64           `json:"-"`
-	parallel     numbers.Fraction // exactly
+	parallel     numbers.Fraction // the exact value
 }
 
 // Losses are the additive efficiencies.
@@ -585,8 +577,7 @@ func (m *Measured) Pop() POP {
 	return x
 }
 
-// setIdeal takes the runtime of the replay on an ideal network, of a run that
-// has one.
+// setIdeal takes the runtime of the replay on an ideal network, if the run has one.
 func (m *Measured) setIdeal() {
 	first, last := m.Spreads.Item(xtf.ItemIdealFirst), m.Spreads.Item(xtf.ItemIdealLast)
 	if !m.single {
@@ -600,8 +591,7 @@ func (m *Measured) setIdeal() {
 	m.ideal = numbers.Integer(last.Max - min(begin, last.Max))
 }
 
-// estimate is the ideal time of a process where no replay was made: what remains
-// without the MPI time that is not a waiting.
+// estimate returns the ideal time of a process in a run without replay: its time without MPI time that is not waiting.
 func (x *ProcessItems) estimate(n uint32) uint64 {
 	wait := uint64(0)
 	for _, i := range WaitItems {
@@ -611,17 +601,16 @@ func (x *ProcessItems) estimate(n uint32) uint64 {
 	return x.At(n, xtf.ItemTime) - min(x.At(n, xtf.ItemTime), mpi-min(mpi, wait))
 }
 
-// ThreadPOP is the efficiencies of threads of processes that have several, over
-// the time of all threads outside MPI. OpenMP is the product of the other three.
+// ThreadPOP is the efficiencies of the threads of processes with several threads, over the time of all threads outside MPI.
+// OpenMP is the product of the other three.
 type ThreadPOP struct {
 	OpenMP     numbers.Ratio `json:"openmp"`
-	Serial     numbers.Ratio `json:"serial"`       // what is left without idling outside of parallel regions
-	Balance    numbers.Ratio `json:"load_balance"` // of that, without waiting for the busiest thread of parallel regions
-	Scheduling numbers.Ratio `json:"scheduling"`   // of that, without what even the busiest thread idles
+	Serial     numbers.Ratio `json:"serial"`       // without idle time outside of parallel regions
+	Balance    numbers.Ratio `json:"load_balance"` // of that, without waits for the busiest thread of parallel regions
+	Scheduling numbers.Ratio `json:"scheduling"`   // of that, without idle time of the busiest thread
 }
 
-// threadTimes are the time of all threads, and what is left of it without each loss
-// in turn; nil without threads.
+// threadTimes returns the time of all threads, and what remains after each loss in turn; nil without threads.
 func (m *Measured) threadTimes() []numbers.Sum {
 	all := m.Sum(xtf.ItemThreadTime)
 	if all <= 0 {

@@ -13,21 +13,20 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Survey is what the reports about intervals are made of: the tree, and for each
-// node what its characteristics are computed from.
+// Survey is the base of reports about intervals: the tree, and for each node the base of its characteristics.
 type Survey struct {
 	Run      *Run
 	Nodes    []Node
 	Measured []Measured // by node
 	Replayed bool       // on an ideal network
-	cut      bool       // Init and Finalize are left out: first and last events are not the program's
+	cut      bool       // Init and Finalize are left out: first and last events do not limit the program
 	Lost     []table.Lost
 	Cost     xtf.Stats // of index statistics over a span of time
 	devices  *Devices
 }
 
-// SurveyOptions choose what a survey reads. Without any it reads the rows of the
-// whole run alone, however many processes there are.
+// SurveyOptions say what a survey reads. With the zero value it reads only the whole run's rows, whatever the number of
+// processes.
 type SurveyOptions struct {
 	Ranks   Ranks
 	Span    *Span // nil: the whole run
@@ -73,7 +72,7 @@ func (r *Run) Survey(o SurveyOptions) (*Survey, error) {
 	return s, nil
 }
 
-// readStats takes the distributions over all processes from the file.
+// readStats reads the distributions over all processes from the file.
 func (s *Survey) readStats() error {
 	at, last := s.Measured, int64(-1)
 	err := xtf.Each(s.Run.File, xtf.WholeRun, func(_ uint64, x *xtf.Stat) error {
@@ -100,13 +99,13 @@ func (s *Survey) readStats() error {
 		if n == 0 {
 			m.sumMax = m.Spreads.Item(xtf.ItemTime).Max
 		}
-		m.Useful = m.Spreads.Item(xtf.ItemCPU).Max // where more is useful readProcesses knows
+		m.Useful = m.Spreads.Item(xtf.ItemCPU).Max // with more useful components readProcesses sets it
 	}
 	return nil
 }
 
-// readProcesses takes what the whole run's rows do not tell from every chosen
-// process: all of it for a part of the processes or of the time.
+// readProcesses reads what the whole run's rows do not have from every chosen process: everything, for a part of the processes or
+// of the time.
 func (s *Survey) readProcesses(o *SurveyOptions, whole bool) error {
 	sums := make([]*Gathered, len(s.Nodes))
 	for n := range s.Measured {
@@ -155,7 +154,7 @@ func (s *Survey) readProcesses(o *SurveyOptions, whole bool) error {
 	return nil
 }
 
-// setGathered completes nodes of chosen processes, or of a span of time.
+// setGathered completes the nodes for chosen processes, or for a span of time.
 func (s *Survey) setGathered(o *SurveyOptions, sums []*Gathered) {
 	chosen := uint64(0)
 	for rank := range s.Run.Defs.Processes() {
@@ -177,8 +176,8 @@ func (s *Survey) setGathered(o *SurveyOptions, sums []*Gathered) {
 	}
 }
 
-// setIdeal takes the runtime on an ideal network from the replay; where there is
-// none, or only a part was looked at, the estimate of the processes stays.
+// setIdeal takes the runtime on an ideal network from the replay. Without a replay, or for a part of the run, the estimate of the
+// processes remains.
 func (s *Survey) setIdeal(o *SurveyOptions, whole bool) {
 	s.Replayed = s.Measured[0].Spreads.Has(xtf.ItemIdeal) && o.Span == nil
 	for n := range s.Measured {
@@ -194,8 +193,7 @@ func (s *Survey) setIdeal(o *SurveyOptions, whole bool) {
 	}
 }
 
-// Waits is the sum of the waits for partners of a node, and of spans of completion;
-// notKnown where they are not.
+// Waits returns the sums of a node's waits for partners and of its spans of completion; NotKnown where they are not known.
 func (m *Measured) Waits() (partner, completion numbers.Sum) {
 	if !m.rows {
 		return numbers.NotKnown, numbers.NotKnown
@@ -210,8 +208,8 @@ func (m *Measured) Waits() (partner, completion numbers.Sum) {
 	return sum(WaitItems), sum(CompletionItems)
 }
 
-// Hosts returns the nodes of the system that processes run on, in the order of
-// their first process, and which of them each process runs on.
+// Hosts returns the nodes of the machine that processes run on, in the order of their first process, and for each process the
+// index of its node.
 func Hosts(d *trace.Definitions) (nodes []uint32, of []int) {
 	at := map[uint32]int{}
 	for _, x := range d.Processes() {
@@ -230,7 +228,7 @@ func Hosts(d *trace.Definitions) (nodes []uint32, of []int) {
 	return nodes, of
 }
 
-// NodesOf are the nodes of the machine that a process is on, from the one above its group to the outermost.
+// NodesOf returns the nodes of the machine that contain a process, from the innermost to the outermost.
 func NodesOf(d *trace.Definitions, rank uint32) (list []uint32) {
 	g := d.LocationGroup(d.Processes()[rank].Group)
 	if g == nil {
@@ -242,22 +240,22 @@ func NodesOf(d *trace.Definitions, rank uint32) (list []uint32) {
 	return list
 }
 
-// Sample is what a run contributes to a comparison of runs.
+// Sample is a run as a comparison of runs needs it.
 type Sample struct {
 	Run        *Run
 	Survey     *Survey
-	Resolution uint64 // ticks a unit of the comparison: a second, or a tick
+	Resolution uint64 // ticks in a unit of the comparison: a second, or a tick
 	Processes  uint64
 	Regions    map[string]*RegionTotal
 	Sampled    bool      // functions are known from samples
 	lives      [2]uint64 // calls of MPI_Init and MPI_Finalize
 }
 
-// RegionTotal adds up regions of one name.
+// RegionTotal is the sum of the regions of one name.
 type RegionTotal struct {
 	Kind               string
 	Calls, Time, Bytes uint64
-	Estimated          uint64 // calls that were made of samples; without recorded ones calls are not known
+	Estimated          uint64 // calls known from samples; without recorded calls, the number of calls is not known
 	System             bool   // a function of a library of the system
 }
 
@@ -290,8 +288,8 @@ func NewSample(r *Run, section string, rules Rules) (*Sample, error) {
 	return x, nil
 }
 
-// Lives counts the calls of MPI_Init and of MPI_Finalize. Where some processes have both and others the first alone, the events of these end
-// before the program does.
+// Lives counts the calls of MPI_Init and of MPI_Finalize. Where some processes have both and others only the first, the events of
+// these others end before the program does.
 func Lives(r *Run, list []RegionTime) (started, ended uint64) {
 	for i := range list {
 		if d := r.Defs.Region(list[i].Region); r.Defs.StartsMPI(d) {
@@ -303,7 +301,7 @@ func Lives(r *Run, list []RegionTime) (started, ended uint64) {
 	return started, ended
 }
 
-// Unended says of which runs only a part is there: where the traces have MPI_Finalize, of those that miss it on some processes.
+// Unended returns a note for each run of which only a part is there: its trace has MPI_Finalize, but not on all processes.
 func Unended(list ...*Sample) (notes []string) {
 	some := slices.ContainsFunc(list, func(x *Sample) bool { return x.lives[1] > 0 })
 	for _, x := range list {
@@ -314,12 +312,12 @@ func Unended(list ...*Sample) (notes []string) {
 	return notes
 }
 
-// Time turns ticks into the unit of the comparison.
+// Time converts ticks to the unit of the comparison.
 func (x *Sample) Time(ticks numbers.Sum) numbers.Fraction {
 	return numbers.Whole(ticks).Div(x.Resolution)
 }
 
-// ComponentsOf are the components that processes have so much of, in the order of their numbers: all but instants.
+// ComponentsOf returns the components of processes that are amounts, not instants, in the order of their numbers.
 func ComponentsOf(s Spreads) []ComponentLine {
 	var list []ComponentLine
 	for i := range s {
@@ -330,8 +328,7 @@ func ComponentsOf(s Spreads) []ComponentLine {
 	return list
 }
 
-// Spread is the distribution of an item over the processes that executed an
-// interval.
+// Spread is the distribution of an item over the processes that executed an interval.
 type Spread struct {
 	Item      xtf.Item
 	Sum       numbers.Sum
@@ -369,8 +366,7 @@ func (s Spreads) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// Item returns the distribution of an item; one that the file does not have is 0
-// everywhere.
+// Item returns the distribution of an item. An item that the file does not have is 0 everywhere.
 func (s Spreads) Item(i xtf.Item) *Spread {
 	k, ok := slices.BinarySearchFunc(s, i, func(x Spread, i xtf.Item) int { return int(x.Item) - int(i) })
 	if ok {
@@ -384,7 +380,7 @@ func (s Spreads) Has(i xtf.Item) bool {
 	return s.Item(i).Sum > 0
 }
 
-// spreadOf completes a row of STAT over a number of processes.
+// spreadOf converts a row of STAT over a number of processes.
 func spreadOf(x *xtf.Stat, processes uint64) Spread {
 	d := Spread{Item: xtf.Item(uint32(x.Key)), Sum: numbers.Integer(x.Sum0), Min: x.Min, Max: x.Max, MinP: x.MinP, MaxP: x.MaxP, Mean: numbers.NewRatio(x.Sum0, processes)}
 	v := numbers.Variance(processes, x.Sum0, x.Square1, x.Square0)
@@ -416,13 +412,13 @@ func (r *Run) NodeStats(n uint32, participants uint64) (Spreads, error) {
 	return list, r.Failed(xtf.WholeRun, "sums over processes", err)
 }
 
-// Gathered adds up the values of processes as STAT rows do, of one node.
+// Gathered adds up the values of processes for one node, in the form of STAT rows.
 type Gathered struct {
 	Count uint64
 	Items [xtf.NumItems]xtf.Stat
 }
 
-// Add takes what a process has of the node.
+// Add adds the values of a process.
 func (g *Gathered) Add(x *ProcessItems, n uint32) {
 	for i := range xtf.NumItems {
 		AddStat(&g.Items[i], x.At(n, i), x.Rank, g.Count == 0)
@@ -445,7 +441,7 @@ func AddStat(s *xtf.Stat, v uint64, rank uint32, first bool) {
 	}
 }
 
-// Spreads completes the distributions of items that are not 0 everywhere.
+// Spreads returns the distributions of items that are not 0 everywhere.
 func (g *Gathered) Spreads() Spreads {
 	list := Spreads{}
 	for i := range xtf.NumItems {
@@ -457,7 +453,7 @@ func (g *Gathered) Spreads() Spreads {
 	return list
 }
 
-// ComponentLine is a component in the list of all; parts of one are after it.
+// ComponentLine is a component in a list of components. Its parts follow it.
 type ComponentLine struct {
 	Level int
 	Item  xtf.Item

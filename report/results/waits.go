@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// PatternName is the name of the pattern of a WAIT row, as in documents.
+// PatternName is the name of the pattern of a WAIT row in documents.
 func PatternName(pattern uint32) string {
 	if i := xtf.PatternItem(pattern); i != xtf.NumItems {
 		return i.String()
@@ -19,31 +19,29 @@ func PatternName(pattern uint32) string {
 	return fmt.Sprintf("pattern %d", pattern&xtf.WaitPatternMask)
 }
 
-// OrderName says which kind of wrong order a late sender is, same or different; ""
-// for none.
+// OrderName says which kind of wrong order caused a late sender: same or different; "" for none.
 func OrderName(pattern uint32) string {
 	return map[uint32]string{xtf.WaitOrderSame: "same", xtf.WaitOrderDifferent: "different"}[pattern&xtf.WaitOrderMask]
 }
 
-// LaunchName says what is known of the launch of the kernel that a host waits for: queued or late; "" for neither.
+// LaunchName says what is known of the launch of the kernel that a host waits for: queued or late, "" for neither.
 func LaunchName(pattern uint32) string {
 	return map[uint32]string{xtf.WaitLaunchQueued: "queued", xtf.WaitLaunchLate: "late"}[pattern&xtf.WaitLaunchMask]
 }
 
-// IsCompletion reports whether a pattern is a span at the end of a collective,
-// which is not a wait for a partner.
+// IsCompletion reports whether a pattern is a span at the end of a collective. That is not a wait for a partner.
 func IsCompletion(pattern uint32) bool {
 	p := pattern & xtf.WaitPatternMask
 	return p == xtf.WaitBarrierCompletion || p == xtf.WaitNxNCompletion
 }
 
-// IsApart reports whether a pattern is not in the total of waits: completions, and waits of hosts for devices, which work meanwhile.
+// IsApart reports whether a pattern is not in the total of waits: completions, and waits of hosts for devices, which work
+// meanwhile.
 func IsApart(pattern uint32) bool {
 	return IsCompletion(pattern) || xtf.PatternItem(pattern) == xtf.ItemLateKernel
 }
 
-// CallPaths are the call paths that waits and causes refer to, the rows of PATH.
-// Memory: 12 bytes each.
+// CallPaths are the call paths of waits and causes, the rows of PATH. Memory: 12 bytes each.
 type CallPaths struct {
 	r       *Run
 	parents []uint32
@@ -51,10 +49,10 @@ type CallPaths struct {
 	own     []uint32
 }
 
-// MaxPathDepth bounds what is shown of a call path.
+// MaxPathDepth bounds the regions of a call path that are shown.
 const MaxPathDepth = 512
 
-// ReadCallPaths reads them.
+// ReadCallPaths reads the call paths.
 func ReadCallPaths(r *Run) (*CallPaths, error) {
 	p := &CallPaths{r: r}
 	err := xtf.Each(r.File, xtf.WholeRun, func(n uint64, x *xtf.Path) error {
@@ -70,9 +68,9 @@ func ReadCallPaths(r *Run) (*CallPaths, error) {
 	return p, r.Failed(xtf.WholeRun, "call paths", err)
 }
 
-// findOwn finds what Own tells; parents are before their children.
+// findOwn finds the results of Own. Parents are before their children.
 func (p *CallPaths) findOwn() {
-	first, within := map[[2]uint32]uint32{}, make([]bool, len(p.parents)) // a function of the program is on the path
+	first, within := map[[2]uint32]uint32{}, make([]bool, len(p.parents)) // the path has a function of the program
 	p.own = make([]uint32, len(p.parents))
 	for id := 1; id < len(p.parents); id++ {
 		parent := p.parents[id]
@@ -95,14 +93,13 @@ func (p *CallPaths) findOwn() {
 	}
 }
 
-// Len is how many there are, the one outside of all calls included.
+// Len returns the number of paths, including the one outside of all calls.
 func (p *CallPaths) Len() int { return len(p.parents) }
 
-// Parent is the path of the caller; path 0 has none.
+// Parent returns the path of the caller. Path 0 has none.
 func (p *CallPaths) Parent(id uint32) uint32 { return p.parents[id] }
 
-// Region is the reference of the innermost region of a path, trace.Undefined
-// outside of all calls.
+// Region returns the reference of the innermost region of a path, trace.Undefined outside of all calls.
 func (p *CallPaths) Region(id uint32) uint32 {
 	if id == 0 || uint64(id) >= uint64(len(p.regions)) {
 		return trace.Undefined
@@ -110,8 +107,9 @@ func (p *CallPaths) Region(id uint32) uint32 {
 	return p.regions[id]
 }
 
-// Own is a path up to the innermost function of the program: without what libraries of the system do for it. It is the path itself where
-// none of the program's functions is on it. Of paths that differ by functions of the system alone, as one that sorts by calling itself, it is the first.
+// Own returns a path up to its innermost function of the program: without the functions of the system's libraries inside it. It
+// returns the path itself if it has no function of the program. Of several paths that differ only in functions of the system
+// (such as recursive sorting), it returns the first.
 func (p *CallPaths) Own(id uint32) uint32 {
 	if uint64(id) >= uint64(len(p.own)) {
 		return id
@@ -119,11 +117,11 @@ func (p *CallPaths) Own(id uint32) uint32 {
 	return p.own[id]
 }
 
-// Names are the names of the path's regions, outermost first, with the frames of call sites between them. Functions that are regions and
-// frames are there once.
+// Names returns the names of the path's regions, outermost first, with the frames of call sites between them. A function that is
+// both a region and a frame comes once.
 func (p *CallPaths) Names(id uint32) []string {
 	list := []string{}
-	var frames []string // that the next regions may be
+	var frames []string // the next regions may be the same
 	for n := 0; id > 0 && uint64(id) < uint64(len(p.parents)) && n < MaxPathDepth; n++ {
 		name := CallName(p.r, p.regions[id])
 		if k := slices.IndexFunc(frames, func(f string) bool { return f == name || strings.HasPrefix(f, name+" (") }); k >= 0 {
@@ -142,10 +140,10 @@ func (p *CallPaths) Names(id uint32) []string {
 	return list
 }
 
-// pathShown is how many regions of a call path people see.
+// pathShown is the number of regions of a call path in text.
 const pathShown = 4
 
-// PathLabel is a call path for people: its innermost regions.
+// PathLabel prints the innermost regions of a call path.
 func PathLabel(names []string) string {
 	if len(names) == 0 {
 		return "(outside recorded calls)"
@@ -162,12 +160,12 @@ func PathLabel(names []string) string {
 	return text
 }
 
-// PathCell is a call path in a table.
+// PathCell is a cell with a call path.
 func PathCell(names []string) table.Cell {
 	return table.Named(PathLabel(names), strings.Join(names, " > "))
 }
 
-// RanksText names a set of processes.
+// RanksText prints a set of processes.
 func RanksText(ranks string) string {
 	if ranks == "all" {
 		return "all processes"
@@ -175,16 +173,16 @@ func RanksText(ranks string) string {
 	return "ranks " + ranks
 }
 
-// Side is a call on one side of a message or in a collective.
+// Side is a call on one side of a message, or of a member of a collective.
 type Side struct {
 	P          trace.P
 	Begin, End uint64
 	Region     uint32
 	Call       uint64 // its row, xtf.Never for none
-	posted     uint64 // where the call began that starts it; of a message, that is waited for
+	posted     uint64 // begin of the call that starts it; for a message, the call that is waited for
 }
 
-// Referred reads a row that another one names: without it the file is damaged.
+// Referred reads a row that another row names. If it does not exist, the file is damaged.
 func Referred[T any, R xtf.Form[T]](r *Run, p uint32, n uint64) (x T, err error) {
 	if uint64(p) >= uint64(r.Defs.NumLocations()) {
 		return x, fmt.Errorf("%s: location %d of %d: %w", r.Name, p, r.Defs.NumLocations(), xtf.ErrCorrupt)
@@ -203,7 +201,7 @@ func Referred[T any, R xtf.Form[T]](r *Run, p uint32, n uint64) (x T, err error)
 	return x, err
 }
 
-// Mate is the other side of a message, nil for none.
+// Mate returns the other side of a message, nil if there is none.
 func Mate(r *Run, m *xtf.P2P) (*Side, error) {
 	if m.MateN == xtf.Never || m.Kind&xtf.P2PUnmatched != 0 {
 		return nil, nil
@@ -212,7 +210,7 @@ func Mate(r *Run, m *xtf.P2P) (*Side, error) {
 	return &Side{trace.P(m.MateP), o.T, o.End, o.Region, o.CallN, o.T}, err
 }
 
-// Member is what location p did in the collective of c; nil if it took no part.
+// Member returns the call of location p in the collective of c; nil if p did not take part.
 func Member(r *Run, c *xtf.Coll, p trace.P) (*Side, error) {
 	var s *Side
 	err := r.File.Members(c.Comm, c.Ordinal, xtf.Proc(p), xtf.Proc(p)+1, nil, func(_ xtf.Proc, _ uint64, row []byte) bool {
@@ -224,7 +222,7 @@ func Member(r *Run, c *xtf.Coll, p trace.P) (*Side, error) {
 	return s, err
 }
 
-// started is the call that starts what the call of s completes, s itself where that is the same call.
+// started returns the call that starts what the call of s completes; s itself if that is the same call.
 func started(r *Run, s *Side) (*Side, error) {
 	if s == nil || s.posted >= s.Begin {
 		return s, nil
@@ -238,8 +236,9 @@ func started(r *Run, s *Side) (*Side, error) {
 	return s, err
 }
 
-// WaitedFor finds for whom location p waited: the other side of the message, of a send the call that posts its receive or in which the receiver is back; the kernel
-// or transfer, or the call of the member that started its part in the collective last; nil where that is not known.
+// WaitedFor finds the call that ended a wait of location p: the other side of the message, for a send the call that posts its
+// receive or in which the receiver makes progress; the kernel or transfer; or the call of the member that was last to start its
+// part in the collective. It returns nil where that is not known.
 func WaitedFor(r *Run, p trace.P, w *xtf.Wait) (*Side, error) {
 	if xtf.WaitsForMessage(w.Pattern) {
 		m, err := Referred[xtf.P2P](r, uint32(p), w.RecN)
@@ -257,7 +256,7 @@ func WaitedFor(r *Run, p trace.P, w *xtf.Wait) (*Side, error) {
 		return nil, nil
 	}
 	if w.Pattern&xtf.WaitPatternMask == xtf.WaitLateKernel {
-		if w.RecN == xtf.Never { // a transfer that is no call
+		if w.RecN == xtf.Never { // a transfer that is not a call
 			return nil, nil
 		}
 		k, err := Referred[xtf.Call](r, w.CauseP, w.RecN)

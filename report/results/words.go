@@ -8,12 +8,12 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// OtherAsides are the times of a process that it does not compute, but for some.
+// OtherAsides returns the times in which a process does not compute, except some.
 func OtherAsides(but ...xtf.Item) []xtf.Item {
 	return slices.DeleteFunc(slices.Clone(xtf.AsideItems), func(i xtf.Item) bool { return slices.Contains(but, i) })
 }
 
-// itemWords are the words of components that are no state, or several.
+// itemWords are the words of components that are not a state, or are several states.
 var itemWords = map[xtf.Item]string{
 	xtf.ItemCPU: "CPU", xtf.ItemMPI: "MPI", xtf.ItemMarker: "marker", xtf.ItemComm: "communication", xtf.ItemStart: "starting only",
 	xtf.ItemPotentialSync: "potential sync", xtf.ItemSendRecv: "message spans", xtf.ItemCalls: "calls that begin", xtf.ItemSends: "messages sent",
@@ -21,7 +21,7 @@ var itemWords = map[xtf.Item]string{
 	xtf.ItemCollOut: "bytes sent in collectives", xtf.ItemCollIn: "bytes received in collectives",
 }
 
-// ItemWord is the word of a component for people: that of its state, or of the first of several.
+// ItemWord returns the words of a component: those of its state, or of the first of several states.
 func ItemWord(i xtf.Item) string {
 	if w, ok := itemWords[i]; ok {
 		return w
@@ -32,7 +32,7 @@ func ItemWord(i xtf.Item) string {
 	return strings.ReplaceAll(PatternLabel(i.String()), "_", " ")
 }
 
-// ClassWords are the words of n classes of states, at least those of tiles; of a class without states "".
+// ClassWords returns the words of n classes of states, at least those of tiles; "" for a class without states.
 func ClassWords(r *Run, n int, class func(s trace.State) int) []string {
 	seen := [trace.NumStates]bool{trace.StateOwn: true}
 	for i := range r.Defs.Regions {
@@ -52,7 +52,7 @@ func ClassWords(r *Run, n int, class func(s trace.State) int) []string {
 	return words
 }
 
-// StateLabel is the state of a name as text has it, "" for own code.
+// StateLabel prints the state of a name, "" for own code.
 func StateLabel(name string) string {
 	for _, x := range trace.States {
 		switch {
