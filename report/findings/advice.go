@@ -9,43 +9,43 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// FindingFacts are what rows of the table of advice ask for.
+// FindingFacts are the facts that conditions of the table of advice are about.
 type FindingFacts struct {
 	pattern     string // of waits
-	path        uint32 // of waits: the call path with most of them
+	path        uint32 // of waits: the call path with most of the time
 	Region      string // the call
 	Activity    string // of the cause
 	causeRegion uint32
 	causeNode   uint32
-	SameSource  bool // wrong order: mostly of messages of one source
+	SameSource  bool // wrong order: most of the time is in messages of one source
 	threads     bool
-	scheduling  bool     // of threads: mostly what even the busiest one idles
+	scheduling  bool     // of threads: most of the time even the busiest thread is idle
 	item        xtf.Item // of a component that is a loss by itself
 	outside     bool     // work outside of recorded calls
 	Uneven      bool
 	Even        bool          // over the run no process computes much more than the others
-	Busy        bool          // who makes others wait computes nearly all the time
-	inTurn      string        // says that the processes compute one after another, "" where they do not
-	ofActivity  numbers.Ratio // of waits: the part that the cause's activity makes, in all places
+	Busy        bool          // the process that makes others wait computes nearly all the time
+	inTurn      string        // text that says that processes compute one after another, "" if they do not
+	ofActivity  numbers.Ratio // of waits: the share of the cause's activity, over all places
 	fromSetup   bool          // the cause is a call of set-up
-	OtherCall   bool          // the cause is a call of another function than that in which others wait
+	OtherCall   bool          // the cause is a call of another function than the one in which others wait
 	often       bool          // a process makes many collective calls with few bytes each
-	heavy       bool          // who makes others wait moves more bytes than others
-	seldom      lateness      // who makes others wait does so in few of many calls
-	starved     bool          // who makes others wait, or loses most, has no processor for half of what it computes
-	known       known         // what else is known of the cause
-	untilLast   bool          // who makes others wait in a call of MPI waits there itself, mostly, for the member that comes last
+	heavy       bool          // the process that makes others wait moves more bytes than others
+	seldom      lateness      // the process that makes others wait does so in few of many calls
+	starved     bool          // the process that makes others wait, or loses most, has no processor for half of its computing
+	known       known         // other facts about the cause
+	untilLast   bool          // the process that makes others wait in a call of MPI mostly waits there itself, for the last member
 	bound       bool          // to processors that others may not use
 }
 
-// known is what else is known of a cause.
+// known is a further fact about a cause.
 type known uint8
 
 const (
-	aheadOfReceive known = iota + 1 // sends: mostly before the receive of what they send has begun
-	whileComputing                  // messages: the process computes while they are on their way
+	aheadOfReceive known = iota + 1 // sends: most of the time the receive of the message has not begun
+	whileComputing                  // messages: the process computes during their transfer
 	againAndAgain                   // a process makes the call more than once, on average
-	behindLocks                     // threads: one waits for locks half as long as the loss or longer
+	behindLocks                     // threads: one waits for locks for at least half of the loss
 	inTasks                         // threads: they work in tasks
 	inSingle                        // threads: they wait for one in a single construct
 	inOwnCode                       // of a hang: processes in no MPI call
@@ -55,7 +55,7 @@ const (
 	receivedLater                   // messages: many that were sent earlier are received later
 )
 
-// adviceRow is what to do about findings of some kinds, in some calls, under a condition.
+// adviceRow is advice about findings of some kinds, in some calls, under a condition.
 type adviceRow struct {
 	Kind  string // words
 	calls string // words; "" for all
@@ -63,11 +63,11 @@ type adviceRow struct {
 	Text  string
 }
 
-// makers are calls that make what all agree on.
+// makers are calls that make an object on which all members agree.
 const makers = "MPI_Comm_dup MPI_Comm_dup_with_info MPI_Comm_split MPI_Comm_split_type MPI_Comm_create MPI_Cart_create MPI_Cart_sub MPI_Graph_create " +
 	"MPI_Dist_graph_create MPI_Dist_graph_create_adjacent MPI_Comm_create_group MPI_Intercomm_create MPI_Intercomm_merge MPI_Win_create MPI_Win_allocate MPI_Win_allocate_shared MPI_Win_create_dynamic MPI_Win_free"
 
-// completers are calls that complete sends that were begun without blocking.
+// completers are calls that complete non-blocking sends.
 const completers = "MPI_Wait MPI_Waitall MPI_Waitany MPI_Waitsome"
 
 // deviceSetup are calls that begin and end the use of a device.
@@ -75,8 +75,8 @@ const deviceSetup = "cuInit cuCtxCreate cuCtxCreate_v2 cuCtxDestroy cuCtxDestroy
 	"cuModuleLoad cuModuleLoadData cuModuleLoadDataEx cuModuleLoadFatBinary cudaSetDevice cudaDeviceReset hipInit hipSetDevice hipDeviceReset hipModuleLoad hipModuleLoadData " +
 	"clGetPlatformIDs clCreateContext clCreateContextFromType clReleaseContext clCreateProgramWithSource clBuildProgram acc_init"
 
-// AdviceTable is all advice there is: the first row that matches counts, and where
-// none does there is no advice. docs/metrics.md explains the conditions.
+// AdviceTable is all advice. The first row that matches counts; if none does, there is no advice. docs/metrics.md explains the
+// conditions.
 var AdviceTable = []adviceRow{
 	{"late_sender barrier_wait nxn_wait imbalance", "", func(x *FindingFacts) bool { return x.seldom == lateRegularly }, "look at what the process that makes others wait does before these calls and before no other"},
 	{"late_sender barrier_wait nxn_wait imbalance", "", func(x *FindingFacts) bool { return x.seldom == lateSeldom }, "look at what the process that makes others wait does in these steps and in no other, or what else runs on its processor then"},
@@ -163,10 +163,10 @@ var AdviceTable = []adviceRow{
 // onFile reports whether the call is a collective operation on a file.
 func (x *FindingFacts) onFile() bool { return strings.HasPrefix(trace.CallOf(x.Region), "file_") }
 
-// calls reports whether the call is one of that name, however the writer spells it.
+// calls reports whether the call has that name, in the spelling of any writer.
 func (x *FindingFacts) calls(name string) bool { return trace.CallOf(name) == trace.CallOf(x.Region) }
 
-// Advice is the text of the first row of the table that matches, "" for none.
+// Advice returns the text of the first row that matches, "" for none.
 func Advice(kind string, x *FindingFacts) string {
 	if x.starved && kind != kindInterruptions {
 		return "let the process that computes longest have a processor first: its time tells little about its work"

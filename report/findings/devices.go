@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// devices are losses of devices: what the busiest one idles, what the busiest one computes more than the mean, and transfers next to
-// which it does not compute.
+// devices finds losses of devices: idle time of the busiest one, its computing above the mean, and transfers during which it does
+// not compute.
 func (f *finder) devices() {
 	x := f.s.Devices
 	if x == nil || len(x.List) == 0 {
@@ -66,7 +66,7 @@ func (f *finder) devices() {
 		fmt.Sprintf("most on %s, where %s of %s in transfers are next to kernels", d.Name, f.u.Time(d.Both), f.u.Time(d.Transfer)))
 }
 
-// deviceCollectives are waits of devices for each other, in kernels that communicate.
+// deviceCollectives finds waits of devices for each other, in kernels that communicate.
 func (f *finder) deviceCollectives() {
 	x := f.s.Devices
 	if x == nil || x.Collectives == nil || len(x.Collectives.List) == 0 {
@@ -87,7 +87,7 @@ func (f *finder) deviceCollectives() {
 // otherDevice is the activity of a host that waits for another device.
 const otherDevice = "other_device"
 
-// kernel names the one that takes most time: no loss, but what the devices do.
+// kernel names the kernel that takes most time. It is not a loss, but says what the devices do.
 func (f *finder) kernel() {
 	best, all := longest(f.hot.Profile.Regions, trace.StateKernel.String())
 	if best == nil || !f.matters(best.Exclusive) {
@@ -100,7 +100,8 @@ func (f *finder) kernel() {
 	f.list = append(f.list, x)
 }
 
-// longest is the one of the regions of a class with most exclusive time, nil for none, and the exclusive time of all of them.
+// longest returns the region of a class with most exclusive time, nil for none, and the exclusive time of all regions of the
+// class.
 func longest(regions []results.RegionTime, class string) (best *results.RegionTime, all uint64) {
 	for i := range regions {
 		x := &regions[i]

@@ -14,8 +14,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// LeastFinding is the part of the runtime, in percent, below which a loss is no
-// finding.
+// LeastFinding is the least share of the runtime, in percent, that makes a loss a finding.
 const LeastFinding = 1
 
 // Kinds of findings.
@@ -50,9 +49,8 @@ const (
 	KindClock            = "clock"
 )
 
-// Finding is a loss, or a doubt about the trace, with its evidence. Ticks are what
-// the run could be shorter by at most, never a sum over processes; docs/metrics.md
-// has the formula of each kind.
+// Finding is a loss, or a doubt about the trace, with its evidence. Ticks is the most by which the run could be shorter, never a
+// sum over processes. docs/metrics.md has the formula of each kind.
 type Finding struct {
 	Kind     string        `json:"kind"`
 	Seconds  numbers.Ratio `json:"seconds"` // null where the trace does not give the resolution of its clock
@@ -64,24 +62,23 @@ type Finding struct {
 	Evidence string        `json:"evidence"`
 	Query    string        `json:"query"`  // a command that shows it
 	Advice   string        `json:"advice"` // "" where no row of the table matches
-	Text     string        `json:"text"`   // all of it but the advice, in a sentence
+	Text     string        `json:"text"`   // the finding in a sentence, without the advice
 
 	facts  FindingFacts
 	spared uint64 // of Ticks: what no other order of calls gains and no even dealing out of the same work
 }
 
-// FindingWhere is where a loss is: of a wait who waits, of all others who has most.
+// FindingWhere is where a loss is. For a wait: who waits. For other losses: who has most.
 type FindingWhere struct {
 	Interval  string   `json:"interval"`         // "" for the whole program
-	Path      []string `json:"path"`             // names of regions, outermost first; of the place with the largest part
-	Region    string   `json:"region"`           // the innermost one
-	Place     string   `json:"place,omitempty"`  // in the source from where it is called, as "halo.c:42"
+	Path      []string `json:"path"`             // names of regions, outermost first, of the place with the largest part
+	Region    string   `json:"region"`           // the innermost region
+	Place     string   `json:"place,omitempty"`  // place of the call in the source, as "halo.c:42"
 	Processes []uint32 `json:"processes"`        // ranks, ascending
 	Thread    *uint32  `json:"thread,omitempty"` // of the process, in findings about single threads
 }
 
-// FindingCause is what makes others wait: an activity on a call path, and the process
-// with the largest part of it.
+// FindingCause is the cause of a wait: an activity on a call path, and the process with the largest part of it.
 type FindingCause struct {
 	Process  uint32        `json:"process"`
 	Activity string        `json:"activity"`
@@ -89,7 +86,7 @@ type FindingCause struct {
 	Region   string        `json:"region"`
 	Place    string        `json:"place,omitempty"` // as in FindingWhere
 	Share    numbers.Ratio `json:"share"`           // of the waits of this kind, at least
-	OfRow    numbers.Ratio `json:"process_share"`   // of that, by the process
+	OfRow    numbers.Ratio `json:"process_share"`   // of that share, the part of the process
 }
 
 // finder gathers the findings of a run.
@@ -99,19 +96,19 @@ type finder struct {
 	hot         *results.Hot
 	u           numbers.Units
 	runtime     uint64
-	each        eachSums        // what is largest of a process
+	each        eachSums        // largest values of single processes
 	causes      *results.Causes // nil without rows
 	others      map[xtf.Item]threadWaits
 	lines       lines
-	waitedInMPI map[trace.P]uint64 // by threads but the first of their process
+	waitedInMPI map[trace.P]uint64 // by threads other than the first of their process
 	teams       *teamWaits
 	nodes       []results.Node
 	codes       []results.CodeTotal
 	usages      []usage    // of processors, by process
-	sharing     []*sharing // where processes share them
+	sharing     []*sharing // crowds whose processes share processors
 	crowdOf     map[uint32]*sharing
 	times       []processTimes
-	lost        []table.Lost // processes that no finding counts
+	lost        []table.Lost // processes that findings leave out
 	list        []Finding
 }
 
@@ -132,7 +129,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	told := len(h.Profile.Regions) > 0 || s.Item(xtf.ItemMPI).Max > 0
 	started, ended := results.Lives(r, h.Profile.Regions)
 	cut := has(f, trace.DiagTruncated) || ended > 0 && ended < started
-	if len(hang) == 0 && !cut && told { // else processes end when they hang, or are cut, or nothing tells what they do: their times do not compare
+	if len(hang) == 0 && !cut && told { // else times do not compare: processes end when they hang or are cut, or nothing says what they do
 		if err := cmp.Or(f.imbalance(), f.polling(), f.idle()); err != nil {
 			return nil, nil, err
 		}
@@ -175,7 +172,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	return f.list, f.lost, nil
 }
 
-// matters reports whether a loss is 1 % of the run or more.
+// matters reports whether a loss is at least 1 % of the run.
 func (f *finder) matters(ticks uint64) bool {
 	return ticks > 0 && numbers.MulDiv(ticks, 100/LeastFinding, 1) >= f.runtime
 }
@@ -185,67 +182,67 @@ func (f *finder) query(section string) string {
 	return fmt.Sprintf("coppice report %s %s", f.r.Path, section)
 }
 
-// loss begins a finding about what a process loses: no more than the run takes.
+// loss begins a finding about a loss of a process, limited to the runtime.
 func (f *finder) loss(kind string, ticks uint64, rank uint32, basis, section string) Finding {
 	return Finding{Kind: kind, Ticks: min(ticks, f.runtime), Basis: basis, Where: FindingWhere{Processes: []uint32{rank}}, Query: f.query(section)}
 }
 
-// add ends a finding: its text is what it is about, what it could gain, and how that is spread.
+// add completes a finding. Its text says what it is about, what it could gain, and how the loss is distributed.
 func (f *finder) add(x Finding, what, spread string) {
 	x.Text = fmt.Sprintf("%s: %s%s", what, f.upTo(x.Ticks), spread)
 	f.list = append(f.list, x)
 }
 
-// together is a time of all processes.
+// together prints a time of all processes.
 func (f *finder) together(sum numbers.Sum) string {
 	return fmt.Sprintf("all processes together %s %s", f.u.Big(sum), f.u.Name())
 }
 
-// upTo says what a finding could gain.
+// upTo prints what a finding could gain.
 func (f *finder) upTo(ticks uint64) string {
 	return fmt.Sprintf("up to %s %s of the run (%s)", f.u.Ticks(ticks), f.u.Name(), numbers.NewRatio(ticks, f.runtime).Percent())
 }
 
-// processTimes are ticks of a process.
+// processTimes are times of a process, in ticks.
 type processTimes struct {
-	first   uint64 // event
+	first   uint64 // first event
 	cpu     uint64
-	polls   uint64 // of it, between calls that ask in vain
-	works   uint64 // of it, but for waits for other threads and for locks
-	waited  uint64 // in MPI, by its first thread in parallel regions; in all where there are none
-	without uint64 // a processor, of works
-	left    uint64 // what it could end earlier by as long as it computes, reads and writes as much: in MPI but for set-up, waiting for locks, or not begun or ended; waitInFinalize comes to it
+	polls   uint64 // part of computing between calls that ask in vain
+	works   uint64 // computing without waits for other threads and for locks
+	waited  uint64 // in MPI, by its first thread in parallel regions, or anywhere if there are none
+	without uint64 // part of works without a processor
+	left    uint64 // how much earlier it could end with the same computing, reading and writing: time in MPI except set-up, waiting for locks, or before its begin or after its end; waitInFinalize is added
 }
 
-// eachSums are sums of single processes.
+// eachSums are extremes of single processes, and sums.
 type eachSums struct {
-	slack      uint64               // least of a process: what it waits, makes others wait, idles, or spends in set-up
+	slack      uint64               // least of a process: time in which it waits, makes others wait, is idle, or is in set-up
 	slackRank  uint32               // who has it
-	withIO     uint64               // least of a process: the same and its file input and output
+	withIO     uint64               // least of a process: slack and its file input and output
 	ioRank     uint32               // who has it
 	leastIO    uint64               // of a process: file input and output
-	mpiIO      uint64               // largest of a process: that of MPI, less waits there
+	mpiIO      uint64               // largest of a process: file I/O of MPI, less waits there
 	leastRank  uint32               // who has it
 	largest    [numSums]uint64      // of a process, by sum
 	rank       [numSums]uint32      // who has it
 	total      [numSums]numbers.Sum // over all processes
-	scheduling bool                 // most of the largest of sumThreads is what even the busiest thread idles
+	scheduling bool                 // most of the largest of sumThreads is idle time even of the busiest thread
 	collWaits  uint64               // in collectives, of the process with the largest sumColl
 }
 
-// Sums of a process that are not an item.
+// Sums of a process that are not components.
 const (
 	sumP2P     = iota // in point-to-point calls, less waits there
 	sumColl           // in collective calls, less waits there and spans of completion
 	sumRMA            // in one-sided calls
-	sumMgmt           // in calls of management but set-up and end, less waits there
+	sumMgmt           // in calls of management except set-up and end, less waits there
 	sumIO             // file input and output, of MPI too, less waits there
-	sumSerial         // of threads: idle outside of parallel regions, of one thread
-	sumThreads        // of threads: idle in parallel regions, of the one that waits longest
+	sumSerial         // of threads: idle outside of parallel regions, for one thread
+	sumThreads        // of threads: idle in parallel regions, for the one that waits longest
 	numSums
 )
 
-// read takes the components of each process, and its delay costs.
+// read reads the components of each process, and its delay costs.
 func (f *finder) read() error {
 	var err error
 	if f.nodes, err = f.r.Nodes(); err != nil {
@@ -279,14 +276,14 @@ func (f *finder) read() error {
 		e.slack, e.withIO = 0, 0
 	}
 	if err == nil && e.leastIO != xtf.Never {
-		var init xtf.Call // ends no earlier for what is gained later
+		var init xtf.Call // it ends no earlier when other losses are gone
 		init, err = f.setupCall(e.ioRank, (*trace.Definitions).StartsMPI)
 		e.withIO -= min(e.withIO, init.End-init.T)
 	}
 	return err
 }
 
-// setupCall returns the call of set-up that a process makes, among its first and last ones; an empty one if there is none.
+// setupCall returns the call of set-up that a process makes, among its first and last calls; an empty call if there is none.
 func (f *finder) setupCall(rank uint32, is setupKind) (call xtf.Call, err error) {
 	const looked = 64
 	p := f.r.Defs.Processes()[rank]
@@ -311,8 +308,8 @@ func (f *finder) setupCall(rank uint32, is setupKind) (call xtf.Call, err error)
 	return call, beyond(err)
 }
 
-// before is how long a process lives before it calls MPI_Init, where that is among its first calls: the kernel is not asked then, and what
-// it computes makes others wait in MPI_Init alone.
+// before returns how long a process exists before it calls MPI_Init, if that is among its first calls. The recorder does not ask
+// the kernel before MPI_Init, and computing before it makes others wait only in MPI_Init.
 func (f *finder) before(rank uint32) (uint64, error) {
 	if uint64(rank) >= uint64(len(f.times)) {
 		return 0, nil
@@ -321,14 +318,14 @@ func (f *finder) before(rank uint32) (uint64, error) {
 	return init.T - min(init.T, f.times[rank].first), err
 }
 
-// setupKind tells the calls that begin or end MPI.
+// setupKind selects calls that begin or end MPI.
 type setupKind func(*trace.Definitions, *trace.Region) bool
 
-// meeting is when processes come to a call of set-up.
+// meeting is the times at which processes come to a call of set-up.
 type meeting struct {
 	first, last uint64
 	early, late int
-	kept        bool // nobody leaves it before the last one has come
+	kept        bool // nobody leaves before the last one comes
 	without     bool // a process does not have the call
 }
 
@@ -352,7 +349,7 @@ func meetingIn(f *finder, is setupKind) (m meeting, err error) {
 	return m, nil
 }
 
-// waitInFinalize is for how long a process is in MPI_Finalize at most before the last one comes.
+// waitInFinalize returns an upper bound of the time that a process is in MPI_Finalize before the last one comes.
 func waitInFinalize(f *finder, rank uint32) (uint64, error) {
 	own, err := f.setupCall(rank, (*trace.Definitions).EndsMPI)
 	if err != nil || own.Class == 0 {
@@ -371,8 +368,8 @@ func waitInFinalize(f *finder, rank uint32) (uint64, error) {
 	return end - min(own.T, end), nil
 }
 
-// setupWaits says who waits longest for the last process to come to MPI_Init and to MPI_Finalize. That nobody left before is the evidence;
-// known reports whether it is there for both.
+// setupWaits says who waits longest for the last process to come to MPI_Init and to MPI_Finalize. The evidence is that nobody
+// left before. known reports whether there is evidence for both.
 func (f *finder) setupWaits() (text string, known bool, err error) {
 	if n := trace.MPIProcesses(f.r.Defs); n < 2 || n > manyProcesses {
 		return "", false, nil
@@ -408,7 +405,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	}
 	less := func(a, b uint64) uint64 { return a - min(a, b) }
 	if !mostlyOf(waited+x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait), of.others) {
-		of.others, of.each = 0, nil // the first thread works while they wait, as next to a thread that communicates
+		of.others, of.each = 0, nil // the first thread works while they wait, as it does next to a thread that communicates
 	}
 	for item, o := range of.each {
 		f.others[item] = f.others[item].with(o)
@@ -438,7 +435,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	scheduling := x.At(0, xtf.ItemThreadScheduling)
 	idle := x.At(0, xtf.ItemThreadImbalance) + scheduling
 	serial := x.At(0, xtf.ItemThreadSerial)
-	if has(f, trace.DiagOff) { // which regions the first thread opens while it is not measured is not known
+	if has(f, trace.DiagOff) { // the regions that the first thread enters while its measurement is off are not known
 		serial = less(serial, (count-1)*x.At(0, xtf.ItemOverhead))
 	}
 	for i, v := range [numSums]uint64{
@@ -461,18 +458,19 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	}
 }
 
-// locationSums are ticks of a process: what it makes others wait, delay costs short and long; and what it waits itself, spans of
-// completion too, by the kind of the call in which it does. A non-blocking collective is waited for in a call of point-to-point
-// communication, a fence is one of one-sided communication.
+// locationSums are ticks of a process: the time that it makes others wait (delay costs, short and long), and its own waits,
+// including spans of completion, by the kind of call. The wait for a non-blocking collective is in a call of point-to-point
+// communication. A fence is a call of one-sided communication.
 type locationSums struct {
 	caused uint64
 	waits  [sumIO + 1]uint64 // of the first thread
 	inside uint64            // of these, in parallel regions where there are any
-	others uint64            // waits of the other thread with most
+	others uint64            // waits of the other thread with most waits
 	each   map[xtf.Item]threadWaits
 }
 
-// threadWaits are waits of a pattern of threads but the first of their process: of all together, and of the one with most.
+// threadWaits are waits of a pattern of threads other than the first of their process: of all together, and of the thread with
+// most.
 type threadWaits struct {
 	sum   numbers.Sum
 	most  uint64
@@ -487,7 +485,7 @@ func (w threadWaits) with(o threadWaits) threadWaits {
 	return o
 }
 
-// readLocations adds up these sums. A location that cannot be read has none.
+// readLocations computes these sums. Those of a location that cannot be read are 0.
 func (f *finder) readLocations(sums []locationSums) error {
 	r := f.r
 	kinds := map[uint32]int{} // of calls, by region
@@ -496,7 +494,7 @@ func (f *finder) readLocations(sums []locationSums) error {
 	_, err := r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
 		rank, _ := r.Defs.Process(p)
 		of := &sums[rank]
-		own := map[xtf.Item]uint64{} // of another thread than the first
+		own := map[xtf.Item]uint64{} // waits of another thread than the first
 		defer f.lines.end(p)
 		err := r.Failed(xtf.Proc(p), "waits", results.Load(r, xtf.Proc(p), func(x *xtf.WaitSum) {
 			f.lines.wait(x)
@@ -540,7 +538,7 @@ func (f *finder) readLocations(sums []locationSums) error {
 	return err
 }
 
-// kindOfCall is sumP2P, sumColl, sumRMA, sumMgmt or, of MPI alone, sumIO; of others numSums.
+// kindOfCall returns sumP2P, sumColl, sumRMA, sumMgmt or, for file I/O of MPI, sumIO; numSums for other regions.
 func kindOfCall(d *trace.Definitions, region uint32) int {
 	own := d.Class(d.Region(region))
 	for kind, class := range [...]trace.CallClass{sumP2P: trace.ClassP2P, sumColl: trace.ClassColl, sumRMA: trace.ClassRMA, sumMgmt: trace.ClassManagement, sumIO: trace.ClassFileIO} {
@@ -555,7 +553,7 @@ func (f *finder) io() {
 	largestTime, rank := f.each.largest[sumIO], f.each.rank[sumIO]
 	ticks, basis := largestTime, "largest time of a process in file input and output"
 	outside, onPath := f.s.Item(xtf.ItemIO), uint64(max(f.s.Item(xtf.ItemCriticalIO).Sum, 0))
-	if f.causes != nil && outside.Max > 0 { // of a chain of processes that write in turn all of it is on the path
+	if f.causes != nil && outside.Max > 0 { // if processes write in turn, the whole chain is on the path
 		ticks, basis = onPath, "file input and output on the critical path"
 		if mpi := f.each.mpiIO; mpi > 0 {
 			ticks, basis = onPath+mpi, basis+", and the largest time of a process in that of MPI"
@@ -583,7 +581,7 @@ func (f *finder) io() {
 	f.add(x, "file input and output", spread+x.Evidence)
 }
 
-// placeRegion sets the region with most time, where there is one.
+// placeRegion sets the region with most time, if there is one.
 func (f *finder) placeRegion(x *Finding, r *results.RegionTime) {
 	if r != nil {
 		x.Where.Region, x.Where.Place = numbers.Clean(results.CallName(f.r, r.Region), 60), results.CallPlace(f.r, r.Region)
@@ -592,7 +590,7 @@ func (f *finder) placeRegion(x *Finding, r *results.RegionTime) {
 	}
 }
 
-// at names a call with its place in the source, where that is known.
+// at names a call with its place in the source, if that is known.
 func at(region, place string) string {
 	if place == "" {
 		return region
@@ -600,7 +598,7 @@ func at(region, place string) string {
 	return region + " at " + place
 }
 
-// mostIn names the region with the largest part, where there is one.
+// mostIn names the region with the largest part, if there is one.
 func (x *Finding) mostIn() string {
 	if x.Where.Region == "" {
 		return ""
@@ -608,8 +606,7 @@ func (x *Finding) mostIn() string {
 	return ", most of it in " + at(x.Where.Region, x.Where.Place)
 }
 
-// absorb joins waits that an activity caused with the finding about that activity:
-// one loss is one finding.
+// absorb joins waits that an activity caused with the finding about that activity, because they are the same loss.
 func (f *finder) absorb(x *Finding, activity string) {
 	if !f.matters(x.Ticks) {
 		return
@@ -624,21 +621,20 @@ func (f *finder) absorb(x *Finding, activity string) {
 	})
 }
 
-// Sizes of messages, in bytes: below the first latency is what they cost, from the
-// second on the network's rate.
+// Sizes of messages in bytes: below the first, latency decides their cost; above the second, the rate of the network.
 const (
 	smallMessage = 1 << 10
 	longMessage  = 1 << 18
 	manyCalls    = 1000
 )
 
-// marks is how many messages markers of intervals have at most: two for each begin and end.
+// marks returns an upper bound of the messages that mark intervals: two for each begin and end.
 func marks(s *results.Summary, nodes []results.Node) (n uint64) {
 	if s.Item(xtf.ItemMarker).Sum == 0 {
 		return 0
 	}
 	for i := range nodes {
-		if i > 0 { // not of the whole program
+		if i > 0 { // not the whole program
 			n += 4 * nodes[i].ExeMax * uint64(nodes[i].Participants)
 		}
 	}
@@ -650,8 +646,9 @@ func oftenText(region string, calls, each uint64) string {
 	return fmt.Sprintf("; a process calls %s %s times, with %s a member on average", region, numbers.Count(calls), numbers.Bytes(each))
 }
 
-// sizes counts the collective operations of a process in a region, the bytes that it sends and receives there, and of these what each member
-// gives or gets in a call on average: Score-P and the recorder count 8 bytes that 1000 members reduce for all as 8000 sent by each.
+// sizes counts the collective operations of a process in a region, the bytes that it sends and receives there, and the mean bytes
+// that a call gives to or gets from a member. Score-P and the recorder count a reduction of 8 bytes over 1000 members as 8000
+// bytes sent by each.
 func sizes(f *finder, region, rank uint32) (calls, own, each uint64, err error) {
 	err = results.Load(f.r, xtf.Proc(f.r.Defs.Processes()[rank].First), func(c *xtf.Coll) {
 		if c.Region != region || !xtf.Add(&own, c.Sent) || !xtf.Add(&own, c.Received) {
@@ -666,7 +663,7 @@ func sizes(f *finder, region, rank uint32) (calls, own, each uint64, err error) 
 	return calls, own, each / max(calls, 1), beyond(err)
 }
 
-// transfer is MPI time in which nobody is waited for.
+// transfer finds MPI time in which a process does not wait for anybody.
 func (f *finder) transfer() error {
 	loss := f.runtime
 	basis := ""
@@ -708,13 +705,13 @@ func (f *finder) transfer() error {
 		most := largest(f.hot, k.class, waited)
 		loss, basis := loss, basis
 		tests := most != nil && polls(f.r, most.Region)
-		if tests || k.sum == sumMgmt { // the replay for an ideal network leaves them as they are
+		if tests || k.sum == sumMgmt { // the replay for an ideal network does not change them
 			loss, basis = f.runtime, ""
 		}
 		without := "without waits"
 		untold := most == nil || waited[most.Region] == 0 // calls that make windows or communicators may have records
 		completes := k.sum == sumP2P && m.Sent+m.Received == 0 && f.begins(xtf.ClassColl, "i")
-		if completes || k.sum == sumP2P && m.Sent+m.Received == 0 && f.begins(xtf.ClassRMA, "r") { // what other calls begin
+		if completes || k.sum == sumP2P && m.Sent+m.Received == 0 && f.begins(xtf.ClassRMA, "r") { // it completes what other calls begin
 			k.name = "completing"
 		}
 		switch {
@@ -732,9 +729,9 @@ func (f *finder) transfer() error {
 			without = "mostly until their last member comes"
 		}
 		ticks, what := f.each.largest[k.sum], "largest time of a process in "+k.name+" calls "+without
-		if onPath != nil && k.sum != sumMgmt { // what one process passes on to the next is all on the path
+		if onPath != nil && k.sum != sumMgmt { // what one process passes on to the next is entirely on the path
 			ticks, what = onPath[k.sum], k.name+" calls on the critical path"
-			if all := f.each.total[k.sum]; all >= 0 && uint64(all) < ticks { // waits that are not over when the path comes are on it too
+			if all := f.each.total[k.sum]; all >= 0 && uint64(all) < ticks { // waits that last longer than the path's stay there are on it too
 				ticks, what = uint64(all), k.name+" calls of all processes "+without
 			}
 		}
@@ -767,13 +764,13 @@ func (f *finder) transfer() error {
 				}
 			case mean >= longMessage:
 				x.Kind = kindLongMessages
-				if all := f.each.total[k.sum]; all > 0 && f.s.Resolution > 0 { // far below what a network gives where data types have gaps
+				if all := f.each.total[k.sum]; all > 0 && f.s.Resolution > 0 { // data types with gaps are far below the rate of a network
 					x.Evidence += fmt.Sprintf("; a process sends %s in a second of that on average", numbers.Bytes(numbers.MulDiv(m.BytesOut, f.s.Resolution, uint64(all))))
 				}
 			}
 		}
 		if k.sum == sumP2P && most != nil {
-			send := "send" // that leaves before the receive begins may have waited for room in buffers
+			send := "send" // a send that ends before the receive begins may have waited for room in buffers
 			if exchanges(f.r, most) {
 				send = "such call"
 				x.Evidence += "; whether the send of a call that sends and receives in one waited for its receiver is not known"
@@ -856,8 +853,8 @@ func reduces(r *results.Run, x *results.RegionTime) bool {
 	return strings.Contains(name, "reduce") || strings.Contains(name, "scan")
 }
 
-// uneven says who sends and who receives most in an all-to-all operation that moves most of what collectives do, where that is a third
-// more than an even share.
+// uneven says who sends and who receives most in an all-to-all operation that moves most of the bytes of collectives, if that is
+// a third more than an even share.
 func (f *finder) uneven(x *Finding, r *results.RegionTime) {
 	out, in := f.s.Item(xtf.ItemCollOut), f.s.Item(xtf.ItemCollIn)
 	if r.Kind&xtf.ClassNxN == 0 || !mostlyOf(r.Bytes, uint64(max(numbers.Add(out.Sum, in.Sum), 0))) {
@@ -871,7 +868,7 @@ func (f *finder) uneven(x *Finding, r *results.RegionTime) {
 	}
 }
 
-// mostlyMatched reports whether the other side of half of the messages or more is known: else their waits are not.
+// mostlyMatched reports whether the other side of at least half of the messages is known. If not, waits for them are not known.
 func (f *finder) mostlyMatched() bool {
 	m := &f.s.Messages
 	if m.UnmatchedSends == nil || m.UnmatchedRecvs == nil {
@@ -886,7 +883,7 @@ func (f *finder) mostlyMatched() bool {
 	return all > 0 && without <= all/2
 }
 
-// threads are losses inside of processes with several threads.
+// threads finds losses inside of processes with several threads.
 func (f *finder) threads() error {
 	for _, k := range []struct {
 		sum                   int
@@ -918,7 +915,7 @@ func (f *finder) threads() error {
 	return nil
 }
 
-// items is what a process loses in components that are a loss by themselves.
+// items finds losses of processes in components that are losses by themselves.
 func (f *finder) items() error {
 	for _, item := range []xtf.Item{xtf.ItemOverhead, xtf.ItemMarker} {
 		m := f.s.Item(item)
@@ -939,7 +936,7 @@ func (f *finder) items() error {
 	return nil
 }
 
-// busyTracer is the overhead of processes but for the times in which their measurement was off.
+// busyTracer returns the overhead of processes, without the times in which their measurement was off.
 func busyTracer(f *finder) (*results.Spread, error) {
 	m := *f.s.Item(xtf.ItemOverhead)
 	m.Max = 0
@@ -961,7 +958,7 @@ func busyTracer(f *finder) (*results.Spread, error) {
 	return &m, nil
 }
 
-// measurementOff is for how long that of a process was off outside of MPI, and whether it was off at the end.
+// measurementOff returns for how long the measurement of a process was off outside of MPI, and whether it was off at the end.
 func measurementOff(f *finder, rank uint32) (ticks uint64, atEnd bool, err error) {
 	if !has(f, trace.DiagOff) {
 		return 0, false, nil
@@ -978,17 +975,17 @@ func measurementOff(f *finder, rank uint32) (ticks uint64, atEnd bool, err error
 	return ticks, atEnd, nil
 }
 
-// has reports whether there are problems of a kind.
+// has reports whether there are problems with that code.
 func has(f *finder, code trace.Code) bool {
 	return slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == code })
 }
 
-// idle is time in which processes have not begun or have ended. Where the trace has
-// MPI_Init, that is set-up: processes are started one after another.
+// idle finds time before processes begin and after they end. If the trace has MPI_Init, that is set-up: processes are started one
+// after another.
 func (f *finder) idle() error {
 	t := f.s.Item(xtf.ItemTime)
 	_, off, err := measurementOff(f, t.MinP)
-	if largest(f.hot, xtf.ClassInit, nil) != nil || f.s.Processors == 0 || f.s.Ticks.Idle < 0 || off { // who was not measured at the end may live on
+	if largest(f.hot, xtf.ClassInit, nil) != nil || f.s.Processors == 0 || f.s.Ticks.Idle < 0 || off { // a process without measurement at its end may still run
 		return err
 	}
 	x := f.loss(kindIdle, numbers.MeanOf(uint64(f.s.Ticks.Idle), f.s.Processors), t.MinP, "time of the longest process, less the mean", "intervals --ordered time")
@@ -997,8 +994,8 @@ func (f *finder) idle() error {
 	return err
 }
 
-// setup is what MPI_Init and the like take: a line of its own after the others, for
-// it says little about the program. Processes meet there: who has more than another one may wait.
+// setup finds the time of MPI_Init and similar calls. The finding comes after all others, because it says little about the
+// program. Processes meet in these calls: one that spends more time there than another may be waiting.
 func (f *finder) setup() error {
 	m := f.s.Item(xtf.ItemSetup)
 	if !f.matters(m.Max) {
@@ -1031,7 +1028,7 @@ func (f *finder) clock() {
 		}
 	}
 	left := has(f, trace.DiagUnmatchedSend) || has(f, trace.DiagUnmatchedRecv) || has(f, trace.DiagShortCollective)
-	if len(evidence) == 0 || has(f, trace.DiagCorrupt) || has(f, trace.DiagOff) && left { // after events that are not there others pair, whatever the clocks
+	if len(evidence) == 0 || has(f, trace.DiagCorrupt) || has(f, trace.DiagOff) && left { // if events are missing, the wrong ones pair up, whatever the clocks
 		return
 	}
 	x := Finding{Kind: KindClock, Basis: "no gain: a doubt about the times", Query: f.query("diagnostics"), Evidence: strings.Join(evidence, "; ")}
@@ -1049,15 +1046,16 @@ func (f *finder) tellsWaits(x *results.RegionTime) bool {
 	return f.r.Defs.TellsWaits(r) && !has(f, trace.DiagNoRecord) && (!has(f, trace.UnreadCode(trace.RmaCollectiveEnd)) || f.r.Defs.CallName(r) != "win_fence")
 }
 
-// begins reports whether the run has calls of a class whose names begin so, after MPI_: their operations are done in others.
+// begins reports whether the run has calls of a class whose names begin with name, after MPI_. Their operations complete in other
+// calls.
 func (f *finder) begins(class uint32, name string) bool {
 	return slices.ContainsFunc(f.hot.Profile.Regions, func(x results.RegionTime) bool {
 		return x.Kind&class != 0 && strings.HasPrefix(trace.CallOf(f.r.RegionName(x.Region)), name)
 	})
 }
 
-// largest returns the region of a class with the most exclusive time, less what is known as waits there. Init and Finalize are a
-// class of their own.
+// largest returns the region of a class with the most exclusive time, less known waits there. Init and Finalize are a class of
+// their own.
 func largest(h *results.Hot, class uint32, waited map[uint32]uint64) *results.RegionTime {
 	var best *results.RegionTime
 	var most uint64

@@ -19,19 +19,19 @@ import (
 
 const (
 	seldomCalls = 24      // at least
-	seldomPart  = 8       // in no more than such a part of the calls
-	spanPart    = 2       // the same of calls that follow one another
-	leastApart  = 3       // calls: of random distances a third are multiples of it
-	mostLong    = 1 << 20 // waits, of which the calls are looked up
+	seldomPart  = 8       // in at most one of so many calls
+	spanPart    = 2       // the same for calls that follow one another
+	leastApart  = 3       // calls: a third of random distances are multiples of it
+	mostLong    = 1 << 20 // waits whose calls are looked up
 )
 
-// lateness is in which of many calls a process is late.
+// lateness says in which of many calls a process is late.
 type lateness uint8
 
 const (
 	lateInEach    lateness = iota // or not known
 	lateSeldom                    // in few
-	lateRegularly                 // in few, at equal distances, and the kernel says that it had a processor
+	lateRegularly                 // in few, at equal distances, and the kernel says that the process had a processor
 )
 
 // lengths are how long some pieces of time are.
@@ -183,7 +183,7 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 	switch {
 	case !single:
 		return false, nil
-	case rank != c.Process && c.Share.Value*c.OfRow.Value >= 0.75: // and these are three quarters: most of them are both
+	case rank != c.Process && c.Share.Value*c.OfRow.Value >= 0.75: // and these are three quarters: both hold for most of them
 		x.Evidence += fmt.Sprintf("; most of these waits come from rank %d", c.Process)
 		return false, nil
 	case rank != c.Process:
@@ -205,10 +205,11 @@ type callSpan struct {
 	calls uint64
 }
 
-// callsOf counts the MPI calls at the place where a process waits, of which one may have several messages, and those that some rows of operations
-// belong to. Of these apart is how many calls lie from one to the next, where that, or a multiple of it, is so for three quarters of them; else 0. A
-// program that calls MPI in one place several times in a step is late at one of them so. The longest span of them that follow one another is returned
-// where it has three quarters of them, as while a program warms up; else an empty one.
+// callsOf counts the MPI calls at the place where a process waits (a call may have several messages), and those that the given
+// rows of operations belong to, few. apart is the distance in calls from one of the few to the next, if that or a multiple of it
+// holds for three quarters of them; else 0. A program that calls MPI several times per step at one place is late in one of these
+// calls. longest is the longest sequence of consecutive few calls if it has three quarters of them, as during a warm-up; else it
+// is empty.
 func callsOf(f *finder, x *Finding, p trace.P, rows []uint64) (calls, few, apart uint64, longest callSpan, err error) {
 	slices.Sort(rows)
 	region, last, before := f.causes.Paths.Region(x.facts.path), uint64(math.MaxUint64), uint64(0) // before: number of the latest of the few
@@ -266,8 +267,9 @@ func callsOf(f *finder, x *Finding, p trace.P, rows []uint64) (calls, few, apart
 	return calls, few, apart, longest, err
 }
 
-// withoutProcessor is how long a process was ready to run and had no processor, the largest of that of the others, and how much longer it
-// computes but for that than the one of them that does so longest; not known where the trace does not tell, or where processes of the run share its processors.
+// withoutProcessor returns how long a process was ready to run and had no processor, the largest such time of the others, and how
+// much longer it otherwise computes than the longest of the others. known is false if the trace does not have these times, or if
+// processes of the run share the process's processors.
 func (f *finder) withoutProcessor(rank uint32) (own, others, longer uint64, known bool) {
 	most := uint64(0)
 	for i := range f.usages {

@@ -7,11 +7,12 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// mostOwn is of how many first threads the times of the program's own functions are added up.
+// mostOwn is the most first threads for which the times of the program's own functions are added up.
 const mostOwn = 1 << 10
 
-// slowest is the region in which a process that computes longest is farthest above the mean, and by how much. Where that is a function of a
-// library of the system, what those do counts for the function of the program that calls them, unless the run has more than mostOwn processes.
+// slowest returns the region in which a process that computes longest is farthest above the mean, and by how much. The time of a
+// function of the system's libraries counts for the function of the program that calls it, unless the run has more than mostOwn
+// processes.
 func slowest(f *finder, rank uint32) (region *results.RegionTime, above numbers.Ratio, err error) {
 	h := f.hot
 	if h.Slowest == nil || len(f.r.Defs.Processes()) > mostOwn || uint64(rank) >= uint64(len(f.r.Defs.Processes())) {
@@ -34,7 +35,7 @@ func slowest(f *finder, rank uint32) (region *results.RegionTime, above numbers.
 		if err != nil {
 			return h.Slowest, h.Above, beyond(err)
 		}
-		own, within := make([]uint32, len(list)), make([]bool, len(list)) // as CallPaths.Own; parents are before their children
+		own, within := make([]uint32, len(list)), make([]bool, len(list)) // results of CallPaths.Own; parents are before their children
 		for i, x := range list {
 			own[i] = x.Region
 			switch d := f.r.Defs.Region(x.Region); {

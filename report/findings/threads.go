@@ -20,7 +20,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// ThreadWait is what a thread waits for other threads, in ticks of the whole run.
+// ThreadWait is the time that a thread waits for other threads, in ticks of the whole run.
 type ThreadWait struct {
 	results.Place
 	Lock uint64 `json:"lock_wait"`   // for locks, and for critical and ordered sections without their body
@@ -29,15 +29,14 @@ type ThreadWait struct {
 	p       trace.P
 	life    uint64
 	barrier uint64    // part of Wait: OpenMP, and barriers of POSIX threads
-	other   uint64    // the rest of it, in calls of POSIX threads: a thread may wait there for work
+	other   uint64    // rest of Wait, in calls of POSIX threads: the thread may be waiting for work
 	most    [3]uint32 // references of the regions with most of Lock, barrier and other; Undefined
 }
 
-// posixBarrier is the function in which POSIX threads wait for the last of them.
+// posixBarrier is the function in which POSIX threads wait for the last one of them.
 const posixBarrier = "pthread_barrier_wait"
 
-// threadStates is the state of each region by its index, nil where no thread waits for
-// another one in any.
+// threadStates returns the state of each region by its index; nil if there is no region in which a thread waits for another.
 func threadStates(d *trace.Definitions) []trace.State {
 	list := make([]trace.State, len(d.Regions))
 	waits := false
@@ -56,9 +55,9 @@ func waitsForThread(s trace.State) bool {
 	return xtf.States[s].Item == xtf.ItemLockWait || xtf.States[s].Item == xtf.ItemThreadWait
 }
 
-// EachThread calls f for the threads of a processor of the chosen processes, where any may
-// wait for others. What a thread waits for locks and for others is its component, the part
-// in barriers the exclusive time of regions. It reads the components and the profile of each thread.
+// EachThread calls f for the threads on processors of the chosen processes, if any region makes threads wait for others. Waits
+// for locks and for other threads are components of the thread; waits in barriers are the exclusive time of regions. It reads the
+// components and the profile of each thread.
 func EachThread(r *results.Run, ranks results.Ranks, section string, f func(x *ThreadWait)) ([]table.Lost, error) {
 	states := threadStates(r.Defs)
 	if states == nil {
@@ -86,7 +85,7 @@ func EachThread(r *results.Run, ranks results.Ranks, section string, f func(x *T
 	})
 }
 
-// take sets the times from the profile of the thread, the one in hand in t.
+// take sets the times from the profile of the current thread.
 func (x *ThreadWait) take(r *results.Run, t *results.ProfileTable, states []trace.State) error {
 	v, err := r.Components(x.p)
 	if err != nil {
@@ -117,23 +116,23 @@ func (x *ThreadWait) take(r *results.Run, t *results.ProfileTable, states []trac
 	return nil
 }
 
-// teamWait is what the threads of a process wait for each other.
+// teamWait is the waits of the threads of a process for each other.
 type teamWait struct {
-	any     bool       // a thread that could be read
-	longest ThreadWait // with most in barriers
-	least   ThreadWait // with least there
-	idles   ThreadWait // with most in other calls
-	other   uint64     // what all wait in these
-	life    uint64     // of all
-	first   uint64     // what the first one waits for locks
-	locks   uint64     // what the others wait for them longer
-	lock    uint64     // what the one waits for them that waits longest
+	any     bool       // a thread could be read
+	longest ThreadWait // the thread with most time in barriers
+	least   ThreadWait // the thread with least
+	idles   ThreadWait // the thread with most time in other calls
+	other   uint64     // time of all threads in these calls
+	life    uint64     // of all threads
+	first   uint64     // time that the first thread waits for locks
+	locks   uint64     // time that the others wait for locks in addition to the first
+	lock    uint64     // time that the thread with most waits for locks
 }
 
-// teamWaits is what the threads of all processes wait. Memory: 250 bytes for each process.
+// teamWaits is the waits of the threads of all processes. Memory: 250 bytes for each process.
 type teamWaits struct {
 	teams []teamWait  // by rank; empty where no thread waits for another one
-	lock  ThreadWait  // with most
+	lock  ThreadWait  // thread with most waits for locks
 	locks numbers.Sum // of all threads
 }
 
@@ -167,7 +166,7 @@ func runTeamWaits(r *results.Run) (*teamWaits, []table.Lost, error) {
 	return w, lost, err
 }
 
-// of returns what the threads of a process wait.
+// of returns the waits of a process's threads.
 func (w *teamWaits) of(rank uint32) teamWait {
 	if w == nil || uint64(rank) >= uint64(len(w.teams)) {
 		return teamWait{}
@@ -175,8 +174,8 @@ func (w *teamWaits) of(rank uint32) teamWait {
 	return w.teams[rank]
 }
 
-// lastInMPI is what the thread that waits least for the others of its process waits in MPI longer than the one that waits longest for
-// them: that one waits so long because messages come late, not because work is dealt out unevenly.
+// lastInMPI returns how much longer the thread of a process that waits least for its team waits in MPI than the thread that waits
+// longest. The latter waits so long because messages come late, and not because of an uneven distribution of work.
 func (f *finder) lastInMPI(rank uint32) uint64 {
 	waits := func(t *ThreadWait) uint64 {
 		if t.p == f.r.Defs.Processes()[rank].First {
@@ -192,7 +191,7 @@ func (f *finder) lastInMPI(rank uint32) uint64 {
 	return least - min(least, longest)
 }
 
-// lose notes locations that findings leave out, each once.
+// lose notes locations that findings leave out, each of them once.
 func (f *finder) lose(lost ...table.Lost) {
 	for _, x := range lost {
 		if !slices.ContainsFunc(f.lost, func(y table.Lost) bool { return y.Location == x.Location }) {
@@ -201,12 +200,12 @@ func (f *finder) lose(lost ...table.Lost) {
 	}
 }
 
-// placeThread says which thread waits, and on which call path it does so most: that with
-// the most time in the region, from the call graph of the thread.
+// placeThread says which thread waits, and on which call path it waits most: the one with the most time in the region, from the
+// thread's call graph.
 func (f *finder) placeThread(x *Finding, t *ThreadWait, region uint32) error {
 	thread := t.Thread
 	x.Where.Processes, x.Where.Thread = []uint32{t.Process}, &thread
-	x.Query = f.query("waits") // has the table of threads
+	x.Query = f.query("waits") // that section has the table of threads
 	if f.causes == nil {
 		x.Query = f.query(fmt.Sprintf("profile --ranks %d", t.Process))
 	}
@@ -226,7 +225,7 @@ func (f *finder) placeThread(x *Finding, t *ThreadWait, region uint32) error {
 	}
 	switch {
 	case errors.Is(err, results.ErrNoResult), errors.Is(err, graph.ErrLimit):
-		return nil // the path is the region alone
+		return nil // the path is only the region
 	case results.Partial(err):
 		f.lose(f.r.Lost(t.p, "findings", err))
 		return nil
@@ -250,11 +249,11 @@ func (f *finder) placeThread(x *Finding, t *ThreadWait, region uint32) error {
 	return nil
 }
 
-// mostCalls bounds how many calls of a thread a finding reads for its longest wait.
+// mostCalls is the most calls of a thread that a finding reads to find its longest wait.
 const mostCalls = 1 << 20
 
-// longestCall is the longest of the chosen calls of a thread, [begin, end); nothing where the file has
-// no rows of calls, or more than mostCalls of the thread.
+// longestCall returns the longest of the chosen calls of a thread, [begin, end); nothing if the file has no rows of calls, or
+// more than mostCalls of the thread.
 func longestCall(r *results.Run, p trace.P, chosen func(c *xtf.Call) bool) (begin, end uint64, err error) {
 	a, err := r.File.Array(xtf.Proc(p), xtf.TypeCall)
 	if err != nil || a.Len() > mostCalls {
@@ -272,7 +271,7 @@ func longestCall(r *results.Run, p trace.P, chosen func(c *xtf.Call) bool) (begi
 	return begin, end, err
 }
 
-// eachNote passes what a thread does for others and they for it, as its records tell, until f returns false.
+// eachNote passes the records about what a thread does for other threads, and they for it, until pass returns false.
 func (f *finder) eachNote(p trace.P, pass func(n trace.ThreadNote, t uint64) bool) error {
 	g, err := lookup.NewReader(f.r, p)
 	if err != nil {
@@ -286,8 +285,8 @@ func (f *finder) eachNote(p trace.P, pass func(n trace.ThreadNote, t uint64) boo
 	return err
 }
 
-// gave finds the thread of a team that last gave away the lock which a thread got after it had waited from begin to end, and when; t is 0
-// where no record tells.
+// gave finds the thread of a team that last released the lock for which waiter waited from begin to end, and when. t is 0 if no
+// record says so.
 func (f *finder) gave(team threads.Team, waiter trace.P, begin, end uint64) (who trace.P, t uint64, err error) {
 	var lock trace.ThreadNote
 	taken := uint64(0)
@@ -311,8 +310,9 @@ func (f *finder) gave(team threads.Team, waiter trace.P, begin, end uint64) (who
 	return who, t, err
 }
 
-// holder says who gave the lock away for which a thread waited longest, where records tell that. Else it says what the other threads of the
-// process do in the middle of that wait: if just one of them does not wait, it has the lock, or keeps the one that has it waiting.
+// holder says who released the lock for which a thread waited longest, if records say so. If not, it says what the other threads
+// of the process do in the middle of that wait: if only one of them does not wait, that thread has the lock, or delays the thread
+// that has it.
 func (f *finder) holder(x *ThreadWait) (string, error) {
 	team := threads.TeamOf(f.r.Defs, int(x.Process))
 	if team.Count < 2 {
@@ -362,7 +362,8 @@ func halfWay(f *finder, team threads.Team, waiter trace.P, at uint64) (string, e
 	return "and half way " + who, nil
 }
 
-// stackNames are the open calls of a thread, up to the program's own innermost one: what a sample found before in a library is over.
+// stackNames returns the open calls of a thread, down to the program's own innermost one. Deeper frames come from an earlier
+// sample in a library, whose call is over.
 func (f *finder) stackNames(s *lookup.Stack) []string {
 	var names []string
 	own := 0
@@ -375,7 +376,7 @@ func (f *finder) stackNames(s *lookup.Stack) []string {
 	return names[:own]
 }
 
-// locks is what the thread that waits longest for locks waits.
+// locks finds the waits of the thread that waits longest for locks.
 func (f *finder) locks() error {
 	t := &f.teams.lock
 	if !f.matters(min(t.Lock, f.runtime)) {
@@ -398,8 +399,9 @@ func (f *finder) locks() error {
 	return nil
 }
 
-// conditions is what a process could gain if its threads never waited in calls in which a thread may wait for work: joins, conditions,
-// semaphores, futures. They share out then what one of them does while others wait, on as many processors as the process may have.
+// conditions finds what a process could gain if its threads never waited in calls in which a thread may wait for work: joins,
+// conditions, semaphores, futures. Then the threads share the work that one of them does while others wait, on as many processors
+// as the process may use.
 func conditions(f *finder) error {
 	var x Finding
 	for rank := range f.teams.teams {
@@ -407,7 +409,7 @@ func conditions(f *finder) error {
 		n := uint64(max(threads.TeamOf(f.r.Defs, rank).Count, 1))
 		processors := min(n, processorsEach(f, rank))
 		busy := w.life - min(w.life, w.other)
-		all := numbers.MulDiv(min(w.idles.life, busy), processors, 1) // while one of them is busy
+		all := numbers.MulDiv(min(w.idles.life, busy), processors, 1) // while one of the threads is busy
 		unused := min(w.other, all-min(all, busy))
 		if ticks := unused / processors; ticks > x.Ticks {
 			x = f.loss(kindThreadWait, ticks, uint32(rank), "largest of a process: what its threads wait in calls of POSIX threads but for locks and barriers, while others of them do not and it has processors, over its threads or processors", "waits")
@@ -436,7 +438,8 @@ func conditions(f *finder) error {
 	return nil
 }
 
-// dealing is what threads take in functions of OpenMP's runtimes that deal out iterations of loops: they call nothing of the program.
+// dealing finds the time of threads in functions of OpenMP's runtimes that distribute iterations of loops. These functions call
+// nothing of the program.
 func dealing(f *finder) {
 	all, count := uint64(0), uint64(trace.CountLocations(f.r.Defs).CPU)
 	var most *results.RegionTime
@@ -461,7 +464,8 @@ func dealing(f *finder) {
 	f.add(x, "dealing out iterations of parallel loops", fmt.Sprintf("%s; %s", x.mostIn(), x.Evidence))
 }
 
-// processorsEach is how many processors a process may have, its part of those that it shares with others; many where that is not known.
+// processorsEach returns how many processors a process may use, less what it shares with others; a large number where that is not
+// known.
 func processorsEach(f *finder, rank int) uint64 {
 	if rank >= len(f.usages) || f.usages[rank].processors == "" {
 		return math.MaxUint32
@@ -476,7 +480,7 @@ func processorsEach(f *finder, rank int) uint64 {
 	return max(processorsOf(f.usages[rank].processors).count()/same, 1)
 }
 
-// imbalancedThreads is what the thread that waits longest for its team waits.
+// imbalancedThreads finds the waits of the thread that waits longest for its team.
 func (f *finder) imbalancedThreads(x *Finding) error {
 	w := f.teams.of(x.Where.Processes[0])
 	if w.lock >= x.Ticks/2 {
@@ -551,13 +555,13 @@ func inSingles(f *finder, x *Finding) (string, error) {
 
 // usage is what a process had of the processors that it may use, as its recorder tells.
 type usage struct {
-	processors string // a list as Linux writes it; "" if not known
-	cpu        uint64 // ns; math.MaxUint64 if not known, as all below
+	processors string // a list in the form of Linux; "" if not known
+	cpu        uint64 // ns; math.MaxUint64 if not known, as for the fields below
 	delay      uint64
 	switches   uint64
 }
 
-// Usages returns what the trace tells of each process.
+// Usages returns the usage of each process.
 func Usages(d *trace.Definitions) []usage {
 	list := make([]usage, len(d.Processes()))
 	for i := range list {
@@ -587,13 +591,13 @@ func Usages(d *trace.Definitions) []usage {
 	return list
 }
 
-// processorSet is a set of processors as spans from first to last, ascending, that do not touch.
+// processorSet is a set of processors: spans from first to last, ascending, with gaps between them.
 type processorSet [][2]uint64
 
-// maxProcessor bounds numbers of processors; no machine has as many.
+// maxProcessor bounds the numbers of processors; no machine has as many.
 const maxProcessor = 1 << 20
 
-// processorsOf reads a list such as 0-3,8; nil if it is none.
+// processorsOf reads a list such as 0-3,8; nil for other texts.
 func processorsOf(text string) processorSet {
 	var set processorSet
 	for part := range strings.SplitSeq(text, ",") {
@@ -611,7 +615,7 @@ func processorsOf(text string) processorSet {
 	return set.joined()
 }
 
-// joined sorts the spans and joins those that touch.
+// joined sorts the spans and joins adjacent and overlapping ones.
 func (s processorSet) joined() processorSet {
 	slices.SortFunc(s, func(a, b [2]uint64) int { return cmp.Compare(a[0], b[0]) })
 	n := 0
@@ -633,19 +637,19 @@ func (s processorSet) count() (n uint64) {
 	return n
 }
 
-// crowd is processes of a host that are more than the processors that they may use, or whose threads are.
+// crowd is a set of processes of a host that are more than the processors that they may use, or whose threads are.
 type crowd struct {
 	Host       string
 	Processors uint64
-	List       string // of these, where the trace has it
+	List       string // of the processors, if the trace has it
 	Ranks      []uint32
-	Bound      bool   // the other processes of the host may use others
-	Threads    uint64 // of these processes; 0: there are more processes than processors
+	Bound      bool   // the other processes of the host may use other processors
+	Threads    uint64 // of these processes; 0: the processes are more than the processors
 }
 
-// Crowds finds the hosts with more processes than processors that these may use: all processes of the host together, or
-// those that are bound to the same processors. Of hosts without, it finds the same for threads. unknown is how many hosts with several
-// processes do not tell.
+// Crowds finds the hosts whose processes are more than the processors that they may use: all processes of the host together, or
+// those that are bound to the same processors. On hosts without such crowds, it counts threads in the same way. unknown is the
+// number of hosts with several processes whose processors are not known.
 func Crowds(d *trace.Definitions, used []usage) (list []crowd, unknown int) {
 	limits := map[uint32]uint64{} // processors of hosts
 	for i := range d.SystemTreeNodeProperties {
@@ -659,7 +663,7 @@ func Crowds(d *trace.Definitions, used []usage) (list []crowd, unknown int) {
 		ranks[h] = append(ranks[h], uint32(rank))
 	}
 	for h, node := range nodes {
-		if d.Node(node) == nil { // the trace has no host for these
+		if d.Node(node) == nil { // the trace has no host for these processes
 			continue
 		}
 		name := d.NodeName(node)
@@ -718,7 +722,7 @@ func Crowds(d *trace.Definitions, used []usage) (list []crowd, unknown int) {
 	return list, unknown
 }
 
-// text is the list as Linux writes it.
+// text prints the set in the form of Linux.
 func (s processorSet) text() string {
 	var parts []string
 	for _, x := range s {
@@ -731,21 +735,22 @@ func (s processorSet) text() string {
 	return numbers.Clean(strings.Join(parts, ","), 40)
 }
 
-// sharing is what the processes of a crowd lose, or those of a host that are in none: then it has no processors.
+// sharing is the losses of the processes of a crowd, or of the processes of a host that are in no crowd; then it has no
+// processors.
 type sharing struct {
 	crowd
 	worst     uint64 // ticks, of a process
 	worstRank uint32
-	computes  uint64 // that process, without
+	computes  uint64 // computing of that process, with time without a processor
 	waits     uint64 // what it waits for threads and locks
 	team      uint64 // part of it in which all its threads wait
-	slept     bool   // what it slept is part of it
-	total     uint64 // over the processes that tell
-	told      int    // how many these are
+	slept     bool   // its loss may include sleep
+	total     uint64 // over the processes with known losses
+	told      int    // number of these processes
 }
 
 func (f *finder) readCrowds() {
-	if len(results.Predicted(f.r)) > 0 { // the processors of the recorded run are not those of the predicted one
+	if len(results.Predicted(f.r)) > 0 { // the recorded processors are not those of the predicted run
 		return
 	}
 	f.usages, f.crowdOf = Usages(f.r.Defs), map[uint32]*sharing{}
@@ -774,8 +779,8 @@ func (f *finder) readCrowds() {
 	}
 }
 
-// shares adds what a process computed without a processor. The kernel tells when it was ready to run and had none; where it
-// does not, that is no more than its time without processor time, and what it slept is part of that.
+// shares adds the computing of a process without a processor. If the kernel says for how long the process was ready to run
+// without a processor, that is exact. Otherwise it is at most the computing without processor time, which may include sleep.
 func (f *finder) shares(x *results.ProcessItems) {
 	s := f.crowdOf[x.Rank]
 	if s == nil {
@@ -796,7 +801,7 @@ func (f *finder) shares(x *results.ProcessItems) {
 	if slept {
 		team = 0
 	}
-	lost = min(lost, t.works+team) // who waits for a thread that works needs no processor
+	lost = min(lost, t.works+team) // a process that waits for a working thread needs no processor
 	if !slept {
 		t.without = min(lost, t.works)
 	}
@@ -868,7 +873,7 @@ func (f *finder) ticksOf(ns uint64) uint64 {
 	return numbers.MulDiv(ns, f.s.Resolution, 1e9)
 }
 
-// starved says that a process had no processor for half of what it computes or more; "" where it had one, or that is not known.
+// starved says that a process had no processor for at least half of its computing; "" if it had one, or if that is not known.
 func (f *finder) starved(rank uint32) string {
 	if uint64(rank) >= uint64(len(f.times)) {
 		return ""
@@ -880,8 +885,9 @@ func (f *finder) starved(rank uint32) string {
 	return fmt.Sprintf("; rank %d was ready to run and had no processor for %s of %s %s that it computes", rank, f.u.Ticks(t.without), f.u.Ticks(t.works), f.u.Name())
 }
 
-// elsewhere is how long something else than the recorded threads of the run had the processor that the process with the largest loss
-// waited for, at least: what all others on its host had, had, is less. It is 0 where that is not known.
+// elsewhere returns for how long, at least, something other than the run's recorded threads had the processor that the process
+// with the largest loss waited for: the processor time of all other processes of its host is less than that wait. It is 0 where
+// that is not known.
 func (s *sharing) elsewhere(f *finder) (had, ticks uint64) {
 	if s.slept || s.told == 0 {
 		return 0, 0
@@ -899,9 +905,9 @@ func (s *sharing) elsewhere(f *finder) (had, ticks uint64) {
 	return had, s.worst - min(had, s.worst)
 }
 
-// oversubscription says where processes compute without a processor: more of them than processors, or next to other programs. Where nothing
-// tells what more processes than processors cost between MPI calls, or where it is too little for a finding, it gains nothing that is known
-// and comes after the others: in MPI calls processes wait for such that have no processor, and no record tells how long.
+// oversubscription says where processes compute without a processor: because they are more than the processors, or next to other
+// programs. If the cost between MPI calls is not known, or too small for a finding, the finding has no known gain and comes after
+// the others: in MPI calls processes wait for processes without a processor, and no record says for how long.
 func (f *finder) oversubscription(known bool) {
 	var s *sharing
 	crowds := 0
@@ -988,7 +994,7 @@ func (f *finder) oversubscription(known bool) {
 	if elsewhere > 0 {
 		x.Evidence += fmt.Sprintf("; the other processes there had %s, so for %s or more of that time something else had it: other programs, or threads that are not recorded", f.u.Ticks(had), f.u.Ticks(elsewhere))
 	}
-	f.list = slices.DeleteFunc(f.list, func(w Finding) bool { // it is what its threads wait for
+	f.list = slices.DeleteFunc(f.list, func(w Finding) bool { // its threads wait that time
 		same := s.team > 0 && w.Kind == kindThreadImbalance && w.facts.scheduling && w.Where.Processes[0] == s.worstRank && x.Ticks >= w.Ticks/2
 		if same {
 			x.Evidence += fmt.Sprintf("; its threads wait for each other up to %s %s", f.u.Ticks(w.Ticks), f.u.Name())

@@ -10,23 +10,23 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Intervals whose executions take longer the later they come. Memory: 4 KiB for each of the intervals that are looked at.
+// Limits for intervals whose executions take longer and longer. Memory: 4 KiB for each interval that is read.
 
 const (
 	trendLeast     = 20  // executions
-	trendParts     = 256 // of the executions, each of as many that follow one another
-	trendNodes     = 64  // intervals that are looked at, the first of those that last
-	trendProcesses = 64  // that are looked at, at equal distances
-	trendFit       = 0.4 // part of the variance that a fit has to explain
-	trendSure      = 30  // and how often what it leaves for each part, two less than there are
+	trendParts     = 256 // of the executions, with equally many consecutive ones each
+	trendNodes     = 64  // intervals that are read: the first ones of a length that matters
+	trendProcesses = 64  // processes that are read, at equal distances
+	trendFit       = 0.4 // share of the variance that a fit must explain
+	trendSure      = 30  // and how many times as much as it leaves for each degree of freedom, the parts less two
 	trendGrowth    = 1.25
 )
 
-// trendPart is executions that follow one another, of all processes that are looked at.
+// trendPart is the sum of consecutive executions of all processes that are read.
 type trendPart struct{ ticks, count uint64 }
 
-// trend is an interval's executions in order, and what fits them: mean ticks of an execution up to part from, and what comes to
-// that in each part after it, or where jump is set once.
+// trend is the executions of an interval in order, and the function that fits them: mean ticks of an execution up to part from,
+// and the addition in each part after it, or, with jump, the single addition.
 type trend struct {
 	node       uint32 // of the interval
 	each       uint64 // executions in a part
@@ -34,10 +34,11 @@ type trend struct {
 	base, more float64
 	from       int
 	jump       bool
-	loss       uint64 // ticks of a process that executions take above base
+	loss       uint64 // ticks of a process that executions take in addition to base
 }
 
-// trends makes a finding of the interval that loses most by getting slower: of one in another that loses about as much, the inner one.
+// trends makes a finding of the interval that loses most by becoming slower. If an interval inside it loses about as much, the
+// finding is about the inner one.
 func (f *finder) trends() error {
 	list, err := f.series()
 	if err != nil {
@@ -79,7 +80,7 @@ func (f *finder) trends() error {
 	return nil
 }
 
-// inside reports whether a node is inside of another one.
+// inside reports whether node n is inside of node outer.
 func (f *finder) inside(n, outer uint32) bool {
 	for n > outer {
 		n = f.nodes[n].Parent
@@ -87,7 +88,7 @@ func (f *finder) inside(n, outer uint32) bool {
 	return n == outer
 }
 
-// series reads the lengths of executions.
+// series reads the durations of executions.
 func (f *finder) series() ([]trend, error) {
 	var list []trend
 	at := map[uint32]int{}
@@ -124,7 +125,7 @@ func (f *finder) series() ([]trend, error) {
 	}), nil
 }
 
-// value is what fits part j, in ticks of an execution.
+// value returns the fitted duration of an execution in part j, in ticks.
 func (x *trend) value(j int) float64 {
 	switch {
 	case j < x.from:
@@ -135,9 +136,10 @@ func (x *trend) value(j int) float64 {
 	return x.base + float64(x.more*float64(j-x.from))
 }
 
-// fit finds the line that is level up to some part and rises from there on, or the one with a jump there, with the least squares. The
-// loss stays 0 where that explains too little, or an eighth of the executions or more are not after it, or they do not take a quarter
-// longer at the end, or most of its last third are not longer than most of those before it.
+// fit finds the function with the least squares: constant up to some part and rising from there on, or with a jump there. The
+// loss stays 0 if the function explains too little, if less than an eighth of the executions are after that part, if they are
+// less than a quarter longer at the end, or if most of the last third of these are not longer
+// than most executions before them.
 func (x *trend) fit() {
 	n := len(x.parts)
 	lengths := make([]float64, n)
@@ -185,14 +187,15 @@ func (x *trend) fit() {
 	x.loss = uint64(math.Round(min(max(loss, 0), 1<<62)))
 }
 
-// median is the middle one of some values.
+// median returns the middle value of a list.
 func median(list []float64) float64 {
 	list = slices.Sorted(slices.Values(list))
 	return list[len(list)/2]
 }
 
-// growing says what of the executions grows: the mean of some at the end, less that of some up to where the trend begins. Where CPU time
-// or file input and output of a process grows by half as much or more, that is it: what others wait meanwhile follows.
+// growing says which component of the executions grows: the mean of some executions at the end less that of some executions
+// before the trend begins. If CPU time or file I/O of a process grows by at least half as much, that is the reason, and the waits
+// of others follow from it.
 func (f *finder) growing(x *Finding, t *trend, runs uint64) error {
 	if !f.r.Rows {
 		return nil
@@ -219,7 +222,7 @@ func (f *finder) growing(x *Finding, t *trend, runs uint64) error {
 		}
 	}
 	var worst [len(items)]int
-	all := int64(0) // of looked executions
+	all := int64(0) // of the executions that were read
 	for rank := range grown {
 		all += grown[rank][0]
 		for i := range items {

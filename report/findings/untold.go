@@ -15,27 +15,27 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Untold is what a trace cannot tell: what its records would have told that no analysis reads, and what it lacks for an
-// analysis. Both lists have only what holds for this trace.
+// Untold is what a trace cannot tell: records that no analysis reads, and data that the trace lacks for an analysis. Both lists
+// have only what applies to this trace.
 type Untold struct {
 	Missing []Missing       `json:"missing"`
-	Records []UnreadRecords `json:"records"` // most records first
+	Records []UnreadRecords `json:"records"` // kinds with most records first
 }
 
-// Missing is something that a trace does not have.
+// Missing is data that a trace does not have.
 type Missing struct {
 	What string `json:"what"`
 	Text string `json:"text"`
 }
 
-// UnreadRecords are records of kinds that would have told the same.
+// UnreadRecords are records of kinds with the same meaning.
 type UnreadRecords struct {
 	Kinds []UnreadKind `json:"kinds"`
 	Count uint64       `json:"count"`
-	Text  string       `json:"text"` // what they would have told
+	Text  string       `json:"text"` // what the records would have told
 }
 
-// UnreadKind are the records of one kind that no analysis reads.
+// UnreadKind is the records of one kind that no analysis reads.
 type UnreadKind struct {
 	Kind      string `json:"kind"`
 	Count     uint64 `json:"count"`
@@ -53,7 +53,8 @@ func NewUntold(r *results.Run, s *results.Summary, codes []results.CodeTotal) (*
 	return &Untold{missing(r, s, profile, codes, slept), unreadRecords(codes, reads, others)}, err
 }
 
-// unreadRecords lists kinds; of numbers as parameters the launches of kernels are read where reads is set, and there may be others.
+// unreadRecords lists kinds of records. Of parameters with numbers, the launches of kernels are read if reads is set; others says
+// whether there are more.
 func unreadRecords(codes []results.CodeTotal, reads, others bool) []UnreadRecords {
 	list := []UnreadRecords{}
 	for i := range codes {
@@ -105,7 +106,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	var polling, managing uint64 // ticks in calls
 	transfers, spawned, oneSided, starts, shares := false, false, false, false, false
 	others := map[trace.ParadigmID]uint64{} // ticks in calls of libraries that communicate
-	var own uint64                          // calls of functions of the program itself, more than that of each process that holds all others
+	var own uint64                          // calls of the program's own functions, without the one call of each process that contains all others
 	var sum results.Sampling
 	for i := range profile.Regions {
 		x := &profile.Regions[i]
@@ -330,7 +331,7 @@ func property(r *results.Run, name string) (list []string) {
 	return list
 }
 
-// parts says what part of the run is recorded, where it is not all of it.
+// parts says which part of the run is recorded, if it is not the whole run.
 func parts(r *results.Run) (list []string) {
 	var nothing []uint32
 	var least, most [2]uint64 // ns, of begins and ends
@@ -374,7 +375,8 @@ func parts(r *results.Run) (list []string) {
 	return list
 }
 
-// inParallel says which call paths are in parallel regions, nil if none is, and whether one is in two.
+// inParallel says which call paths are in parallel regions, nil if there are none, and whether one of them is in two nested
+// regions.
 func inParallel(r *results.Run, paths *results.CallPaths) (inside []bool, nested bool) {
 	roles := threads.NewRoles(r.Defs)
 	if !roles.Any() {
@@ -388,7 +390,7 @@ func inParallel(r *results.Run, paths *results.CallPaths) (inside []bool, nested
 	return inside, nested
 }
 
-// UntoldDevices is the largest time of a process in calls of a device's runtime, where it is not known what devices do meanwhile.
+// UntoldDevices is the largest time of a process in calls of a device's runtime during which the work of devices is not known.
 func UntoldDevices(s *results.Summary) uint64 {
 	if s.Devices != nil {
 		return 0
@@ -396,7 +398,7 @@ func UntoldDevices(s *results.Summary) uint64 {
 	return s.Item(xtf.ItemDeviceCall).Max + s.Item(xtf.ItemDeviceWait).Max
 }
 
-// polls reports whether a region, by its reference, is a call that asks and does not wait.
+// polls reports whether a region, given by its reference, is a call that asks and does not wait.
 func polls(r *results.Run, ref uint32) bool { return r.Defs.Polls(r.Defs.Region(ref)) }
 
 // exchanges reports whether a region is a call that sends and receives in one.
@@ -404,7 +406,7 @@ func exchanges(r *results.Run, x *results.RegionTime) bool {
 	return x != nil && r.Defs.IsExchange(r.Defs.Region(x.Region))
 }
 
-// Chapter has what the trace cannot tell: in a summary, which names where the others are, the first lines alone.
+// Chapter lists what the trace cannot tell. The summary shows only the first lines, and says where the others are.
 func (l *Untold) Chapter(c *table.Chapter, most int, whole string) {
 	var list [][]table.Cell
 	for _, m := range l.Missing {

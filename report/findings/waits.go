@@ -15,8 +15,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// place is where something adds up: an interval and a call path, or of a cause what
-// was done there.
+// place is where times add up: an interval and a call path and, for a cause, an activity.
 type place struct {
 	path, activity uint32
 }
@@ -24,29 +23,30 @@ type place struct {
 // placeSum is a sum over the rows of a place.
 type placeSum struct {
 	place
-	node  uint32 // of the row with most
+	node  uint32 // of the row with the largest value
 	most  numbers.Sum
 	parts map[uint32]numbers.Sum // by call path
-	inner map[uint32]numbers.Sum // of it in libraries of the system, by function
-	here  numbers.Sum            // waits of a pattern, or what they cost directly
-	long  numbers.Sum            // costs that waits of any pattern handed on
+	inner map[uint32]numbers.Sum // of here, in libraries of the system, by function
+	here  numbers.Sum            // waits of a pattern, or their direct costs
+	long  numbers.Sum            // costs that waits of any pattern passed on
 }
 
-// line is what locations are compared in: waits of a pattern in a place, or what they cost there.
+// line is the unit in which locations are compared: waits of a pattern in a place, or their costs.
 type line struct {
 	place
-	item  xtf.Item // NumItems: costs that waits of any pattern handed on
+	item  xtf.Item // NumItems: costs that waits of any pattern passed on
 	waits bool
 }
 
-// names joins call paths that end in the same call, as a sentence names it.
+// names joins call paths that end in the same call, because a sentence names only the call.
 type names struct {
 	causes *results.Causes
-	first  map[string]uint32 // path of a name
-	of     map[place]uint32  // the same by path
+	first  map[string]uint32 // first path with a name
+	of     map[place]uint32  // the same by place
 }
 
-// place is where a cost is told: computing is by the program's own function, and who reads the name of a call means it wherever it is called.
+// place returns the place at which a cost is reported. Computing counts for the program's own function. A call counts together
+// with all calls of its name, because a reader of a name means them all.
 func (n *names) place(path, activity uint32) place {
 	p := place{n.own(path, activity), activity}
 	first, ok := n.of[p]
@@ -61,7 +61,7 @@ func (n *names) place(path, activity uint32) place {
 	return place{first, activity}
 }
 
-// own is a path up to the program's own function, of computing.
+// own returns, for computing, the path up to the program's own function; else the path.
 func (n *names) own(path, activity uint32) uint32 {
 	if activity == xtf.ActivityCPU {
 		return n.causes.Paths.Own(path)
@@ -69,14 +69,15 @@ func (n *names) own(path, activity uint32) uint32 {
 	return path
 }
 
-// sentence names a cause, and the process with most of it.
+// sentence names a cause and the process with most of it.
 func (n *names) sentence(p place, rank uint32) string {
 	c := results.Cause{Activity: results.ActivityName(p.activity), Region: n.causes.Paths.Region(p.path), Rank: rank}
 	return c.Who(n.causes.R)
 }
 
-// below finds the innermost function, but for the main program, below which three quarters of the computing of some places or more is: where it is in
-// many functions, that is what they do it for. It returns its path, 0 for none, what is below, and all.
+// below finds the innermost function, other than the main program, that contains at least three quarters of the computing of the
+// given places. If the computing is in many functions, these work for that one. It returns its path (0 for none), the computing
+// below it, and all computing.
 func (n *names) below(list []*placeSum) (path uint32, of, all numbers.Sum) {
 	sums, paths := map[uint32]numbers.Sum{}, n.causes.Paths
 	for _, p := range list {
@@ -91,7 +92,7 @@ func (n *names) below(list []*placeSum) (path uint32, of, all numbers.Sum) {
 			}
 		}
 	}
-	for at, v := range sums { // those with so much lie in each other; parents have lower numbers
+	for at, v := range sums { // functions with so much are nested; parents have lower numbers
 		if v >= all-all/4 && at > path && paths.Parent(at) != 0 && results.CallName(n.causes.R, paths.Region(at)) != "main" {
 			path, of = at, v
 		}
@@ -99,12 +100,12 @@ func (n *names) below(list []*placeSum) (path uint32, of, all numbers.Sum) {
 	return path, of, all
 }
 
-// lines says which location has most of each line.
+// lines finds the location with most of each line.
 type lines struct {
 	names *names
 	here  numbers.Largest[line]
-	all   numbers.Largest[line] // costs with those that were handed on
-	costs map[line]bool         // of the location in hand
+	all   numbers.Largest[line] // costs including passed-on ones
+	costs map[line]bool         // lines of the current location
 }
 
 func (l *lines) wait(x *xtf.WaitSum) {
@@ -131,7 +132,7 @@ func (l *lines) end(p trace.P) {
 	l.all.End(uint32(p))
 }
 
-// most is the largest part of a place that a location has of costs of a pattern with what was handed on.
+// most returns the largest part that a location has in a place: costs of a pattern and passed-on costs.
 func (l *lines) most(p place, item xtf.Item) numbers.OfOne {
 	part, handed := l.all.Of(line{p, item, false}), l.here.Of(line{p, xtf.NumItems, false})
 	if handed.Ticks > part.Ticks || handed.Ticks == part.Ticks && handed.P < part.P {
@@ -140,7 +141,7 @@ func (l *lines) most(p place, item xtf.Item) numbers.OfOne {
 	return part
 }
 
-// places adds up costs by place, or waits, which have no activity, by call path; of returns what counts of a row.
+// places adds up costs by place. For waits, which have no activity, it adds up by call path. of returns the values of a row.
 func places(n *names, rows results.PlaceSums, waits bool, of func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum)) []*placeSum {
 	at := map[place]*placeSum{}
 	var list []*placeSum
@@ -173,7 +174,7 @@ func places(n *names, rows results.PlaceSums, waits bool, of func(k results.Caus
 	return list
 }
 
-// mostOf is the largest of some parts, the lowest of equals; the order does not matter.
+// mostOf returns the largest of some parts, of equal ones the one with the lowest key, in any order.
 func mostOf(parts map[uint32]numbers.Sum) (at uint32, most numbers.Sum) {
 	for k, v := range parts {
 		if v > most || v == most && k < at {
@@ -183,7 +184,7 @@ func mostOf(parts map[uint32]numbers.Sum) (at uint32, most numbers.Sum) {
 	return at, most
 }
 
-// worst is the process with the largest part, the lowest of equals.
+// worst returns the process with the largest part, of equal ones the lowest.
 func worst(ranks map[uint32]uint64) (rank uint32, ticks uint64) {
 	rank = trace.Undefined
 	for r, v := range ranks { // the order does not matter
@@ -194,12 +195,11 @@ func worst(ranks map[uint32]uint64) (rank uint32, ticks uint64) {
 	return rank, ticks
 }
 
-// waitKinds are kinds of findings that are not called as their pattern.
+// waitKinds are the kinds of findings whose names differ from their pattern.
 var waitKinds = map[xtf.Item]string{xtf.ItemWaitBarrier: kindBarrier, xtf.ItemWaitNxN: kindNxN}
 
-// waits makes a finding of each pattern of waits. The run could be shorter by the
-// largest sum of it on one process, and by no more than what any process could end
-// earlier by: what it waits itself, makes others wait, idles, or spends in set-up.
+// waits makes a finding of each pattern of waits. The run could be shorter by at most the largest sum of the pattern on a
+// process, and by at most what every process could gain: the time in which it waits, makes others wait, is idle, or is in set-up.
 func (f *finder) waits() error {
 	if f.causes == nil {
 		return nil
@@ -260,8 +260,9 @@ func (f *finder) waits() error {
 	return nil
 }
 
-// waitsOf is a pattern over the processes, and the location that waits longest: the first thread of a process, or another one that waits
-// longer than all first ones and for which its first one waits mostly as long.
+// waitsOf returns the spread of a pattern over the processes, and the location that waits longest. That is the first thread of a
+// process, or another thread that waits longer than all first threads, if the first thread of its process mostly waits at least
+// as long.
 func (f *finder) waitsOf(item xtf.Item) (results.Spread, trace.P) {
 	sum, o := *f.s.Item(item), f.others[item]
 	sum.Sum = numbers.Add(sum.Sum, o.sum)
@@ -276,7 +277,7 @@ func (f *finder) waitsOf(item xtf.Item) (results.Spread, trace.P) {
 	return sum, f.r.Defs.Processes()[sum.MaxP].First
 }
 
-// placeWaits says where most of a pattern is waited.
+// placeWaits says where most of the time of a pattern is spent.
 func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiting trace.P) error {
 	x.Where.Processes = []uint32{sum.MaxP}
 	x.Evidence = fmt.Sprintf("%s %s waited on all processes together, %s on rank %d", f.u.Big(sum.Sum), f.u.Name(), f.u.Ticks(sum.Max), sum.MaxP)
@@ -334,8 +335,8 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiti
 	return nil
 }
 
-// waitsAt are the waits of a location by place, where those of all locations, which the sums of places have, are more than all that a finding
-// counts; else nil.
+// waitsAt returns the waits of a location by place if the waits of all locations, which the sums of places include, are more than
+// the finding counts; else nil.
 func (f *finder) waitsAt(item xtf.Item, counted numbers.Sum, p trace.P) (rows results.PlaceSums, err error) {
 	all := numbers.Sum(0)
 	for k, s := range f.causes.Waits {
@@ -362,7 +363,7 @@ func (f *finder) called(path, activity uint32) (region, place string) {
 	return numbers.Clean(f.causes.Name(results.CriticalKey{Region: ref, Activity: activity}), 60), ""
 }
 
-// takeFirst are calls that end with whatever message comes first: their caller has no order to change.
+// takeFirst are calls that end with the first message that comes: their caller cannot change the order.
 var takeFirst = []string{"waitany", "waitsome", "testany", "testsome"}
 
 // interval is the label of a node, "" for the whole program.
@@ -373,10 +374,11 @@ func (f *finder) interval(n uint32) string {
 	return f.nodes[n].Label()
 }
 
-// blame says who makes others wait. A short cost has the pattern of the wait that it makes. A long one has that of an earlier
-// wait, which handed the lateness on: of it a pattern has at least what all other waits cannot have handed on.
+// blame finds who makes others wait. A short cost has the pattern of the wait that it causes. A long cost has the pattern of an
+// earlier wait that passed the lateness on. Of long costs a pattern gets at least the part that all other waits cannot have
+// passed on.
 func (f *finder) blame(x *Finding, item xtf.Item) {
-	var waited, elsewhere numbers.Sum // waits of the pattern; what waits of others handed on
+	var waited, elsewhere numbers.Sum // elsewhere: what waits of other patterns passed on
 	for k, s := range f.causes.Waits {
 		switch i := xtf.PatternItem(k.Pattern); {
 		case i == item:
@@ -385,9 +387,9 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 			elsewhere = numbers.Add(elsewhere, numbers.Integer(s.Ticks))
 		}
 	}
-	handed := map[place]numbers.Sum{} // on, by waits of any pattern
+	handed := map[place]numbers.Sum{} // passed on, by waits of any pattern
 	at := func(k results.CauseKey) place { return f.lines.names.place(uint32(k.Key), k.Activity) }
-	for k, s := range f.causes.Delays.Sorted() { // a place has the first path of its name
+	for k, s := range f.causes.Delays.Sorted() { // the first path of a name decides its place
 		if xtf.PatternItem(k.Pattern) != item {
 			elsewhere = numbers.Sub(elsewhere, numbers.Integer(s.Ticks))
 		}
@@ -399,7 +401,7 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 		if xtf.PatternItem(k.Pattern) == item {
 			here = numbers.Integer(s.Ticks)
 		}
-		if handed[at(k)] > elsewhere { // or none of it is sure
+		if handed[at(k)] > elsewhere { // else nothing of it is certain
 			long = numbers.Integer(s.Long)
 		}
 		return here, long
@@ -413,7 +415,7 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	if least(top) <= 0 {
 		return
 	}
-	// who has most of a place, and of what; what was handed on counts too where some of it is sure
+	// who returns the process with most of a place and its part. Passed-on costs count if some of them are certain.
 	who := func(p *placeSum) (part numbers.Sum, rank uint32, ticks uint64) {
 		if p.long > elsewhere {
 			most := f.lines.most(p.place, item)
@@ -443,7 +445,7 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	if d := f.r.Defs.Region(x.facts.causeRegion); d != nil && len(f.r.Defs.InterruptGenerators) > 0 && top.activity == xtf.ActivityCPU && f.causes.Paths.Parent(path) == 0 && d.Paradigm != trace.ParadigmCompiler {
 		x.Evidence += ", in functions that samples do not tell, as where a process sleeps, has no processor, or computes briefly"
 	}
-	if p := x.Cause.Path; len(p) > 2 && top.activity != xtf.ActivityMPI { // a function may be called from several
+	if p := x.Cause.Path; len(p) > 2 && top.activity != xtf.ActivityMPI { // a function may be called from several places
 		of := ""
 		if all := numbers.Add(top.here, top.long); largest < all {
 			of = numbers.Quotient(largest, all).Percent() + " of that "
@@ -476,11 +478,11 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	}
 }
 
-// libraryName names a function, with the library that has it.
+// libraryName names a function with its library.
 func (f *finder) libraryName(ref uint32) string {
 	name := numbers.Clean(results.CallName(f.r, ref), 60)
 	if x := f.r.Defs.Region(ref); x != nil {
-		if of := f.r.Defs.Text(x.Description); of != "" && !strings.HasSuffix(of, " "+name) { // without symbols it has the library's name
+		if of := f.r.Defs.Text(x.Description); of != "" && !strings.HasSuffix(of, " "+name) { // without symbols the function has the library's name
 			name += ", " + numbers.Clean(of, 60)
 		}
 	}
@@ -561,9 +563,10 @@ func (f *finder) heavy(x *Finding) error {
 	return nil
 }
 
-// lastToCome names the call that came late in most of the waits of a pattern on a call path, where calls have places in the source: computing,
-// which makes it late, has none of its own. It names the process that would mostly come last where the one that comes last did not come at all, if a
-// quarter of these waits would remain: who is late by less in the same call makes no wait of its own.
+// lastToCome names the call that was late in most waits of a pattern on a call path, if calls have places in the source.
+// (Computing makes it late, but computing has no place.) It also names the process that would mostly come last if the last one
+// did not come, if a quarter of these waits would then remain: a process that is less late in the same call causes no wait of its
+// own.
 func (f *finder) lastToCome(x *Finding, item xtf.Item, path uint32, p trace.P) error {
 	list, all, err := waitsOn(f.r, item, path, p)
 	if err != nil {
@@ -580,7 +583,7 @@ func (f *finder) lastToCome(x *Finding, item xtf.Item, path uint32, p trace.P) e
 			x.Evidence += fmt.Sprintf("; what comes late is %s, in %s of the time of %s of rank %d", x.Late, numbers.NewRatio(ticks, looked).Percent(), lookedAt(len(list), all, "wait"), x.Where.Processes[0])
 		}
 	}
-	list, _, _ = spread(looks(len(f.r.Defs.Processes()), maxWaits), func(use func(w *xtf.Wait)) error { // an error there is none
+	list, _, _ = spread(looks(len(f.r.Defs.Processes()), maxWaits), func(use func(w *xtf.Wait)) error { // there is no error
 		for i := range list {
 			use(&list[i])
 		}
@@ -608,8 +611,8 @@ func (f *finder) lastToCome(x *Finding, item xtf.Item, path uint32, p trace.P) e
 	return nil
 }
 
-// nextLast is when the last but one came for whom location p waits, and who that is: of the members of a barrier or N×N operation, or the senders
-// of the messages that one call receives; 0 where there is none.
+// nextLast returns when the last but one came for whom location p waits, and who that is: a member of a barrier or N×N operation,
+// or a sender of messages that one call receives; 0 if there is none.
 func nextLast(r *results.Run, p trace.P, w *xtf.Wait) (at uint64, by trace.P, err error) {
 	of := trace.P(w.CauseP)
 	later := func(t uint64, q trace.P) {
@@ -640,7 +643,7 @@ func nextLast(r *results.Run, p trace.P, w *xtf.Wait) (at uint64, by trace.P, er
 			return 0, 0, err
 		}
 		of = trace.P(own.MateP)
-		const near = 64 // messages that one call receives, each way
+		const near = 64 // messages that one call receives, in each direction
 		err = a.Each(w.RecN-min(w.RecN, near), min(w.RecN+near, a.Len()), func(_ uint64, row []byte) bool {
 			var m xtf.P2P
 			if m.Load(row); m.CallN == own.CallN && m.Kind&xtf.P2PKindMask == xtf.P2PRecv && m.Kind&xtf.P2PUnmatched == 0 {
@@ -653,8 +656,8 @@ func nextLast(r *results.Run, p trace.P, w *xtf.Wait) (at uint64, by trace.P, er
 	return 0, 0, nil
 }
 
-// elsewhere names the next call of a pattern, where a process waits there too for a time that matters, and for whom. The list may be of own
-// waits of the process alone.
+// elsewhere names the next call of a pattern in which a process also waits for a time that matters, and for whom. With own, the
+// list has only waits of the process itself.
 func elsewhere(f *finder, x *Finding, item xtf.Item, list []*placeSum, top *placeSum, own bool) error {
 	var next *placeSum
 	rank, most := uint32(0), uint64(0)
@@ -684,7 +687,8 @@ func elsewhere(f *finder, x *Finding, item xtf.Item, list []*placeSum, top *plac
 	return err
 }
 
-// waitsOn are the waits of a location in a pattern on a call path: how many there are, and of many those that lie at equal distances along their time.
+// waitsOn returns the waits of a location in a pattern on a call path, and their number. Of many waits it returns some at equal
+// distances along their time.
 func waitsOn(r *results.Run, item xtf.Item, path uint32, p trace.P) (list []xtf.Wait, all uint64, err error) {
 	return spread(maxWaits, func(use func(w *xtf.Wait)) error {
 		return results.Load(r, xtf.Proc(p), func(w *xtf.Wait) {
@@ -695,10 +699,10 @@ func waitsOn(r *results.Run, item xtf.Item, path uint32, p trace.P) (list []xtf.
 	}, waited)
 }
 
-// waited is how long a wait takes.
+// waited returns the duration of a wait.
 func waited(w *xtf.Wait) uint64 { return w.End - w.T }
 
-// partners are for whom a location waits: ticks by their call and by their process, and how long it waits in all.
+// partners returns for whom a location waits, in ticks by their call and by their process, and how long it waits in total.
 func partners(r *results.Run, p trace.P, list []xtf.Wait) (calls, ranks map[uint32]uint64, looked uint64, err error) {
 	calls, ranks = map[uint32]uint64{}, map[uint32]uint64{}
 	for i := range list {
@@ -716,8 +720,8 @@ func partners(r *results.Run, p trace.P, list []xtf.Wait) (calls, ranks map[uint
 	return calls, ranks, looked, nil
 }
 
-// lastMember says which process comes last to the collectives of a region in which a process stays until then. Where the process makes
-// others wait there, it says so if that is most of its time in them.
+// lastMember says which process enters the collectives of a region last, if another process stays in them until then. If that
+// process makes others wait there, it says so only if that is most of its time in these collectives.
 func (f *finder) lastMember(x *Finding, region, rank uint32, blamed bool) error {
 	processes := f.r.Defs.Processes()
 	var staying, whole uint64
@@ -770,7 +774,7 @@ func (f *finder) lastMember(x *Finding, region, rank uint32, blamed bool) error 
 	return nil
 }
 
-// untilLast is the time of a member in a collective until the last one enters it, 0 where it leaves before.
+// untilLast returns the time of a member in a collective until the last one enters it, 0 if the member leaves before.
 func untilLast(c *xtf.Coll) uint64 {
 	if c.LastEnter == xtf.Never || c.LastEnter > c.End {
 		return 0
@@ -778,8 +782,8 @@ func untilLast(c *xtf.Coll) uint64 {
 	return c.LastEnter - min(c.T, c.LastEnter)
 }
 
-// beforeLast is how long the process with the largest time in collectives stays in them until their last member enters, its waits aside;
-// strange is its time in those with members that are not in the trace.
+// beforeLast returns how long the process with the largest time in collectives stays in them until the last member enters,
+// without its waits. strange is its time in collectives with members outside of the trace.
 func (f *finder) beforeLast() (until, strange uint64, err error) {
 	if !f.matters(f.each.largest[sumColl]) {
 		return 0, 0, nil
@@ -799,8 +803,8 @@ func (f *finder) beforeLast() (until, strange uint64, err error) {
 	return until - min(until, f.each.collWaits), strange, beyond(err)
 }
 
-// lateMate says for how much of the time of the sends in calls of a region, of the process of a finding, the receive of what they send
-// had not begun, and on which process mostly.
+// lateMate says for how much of the time of a process's sends in calls of a region their receives had not begun, and on which
+// process mostly.
 func (f *finder) lateMate(x *Finding, region uint32, send string) error {
 	if !f.matters(x.Ticks) {
 		return nil
@@ -836,8 +840,9 @@ func (f *finder) lateMate(x *Finding, region uint32, send string) error {
 	return nil
 }
 
-// queued says how many messages to a process that were sent before the one that it receives in a call of a region are received after it, on average of
-// calls that lie at equal distances along their time, and only of messages that are there when they are asked for: MPI libraries look through them.
+// queued says how many messages to a process, sent before the one that it receives in a call of a region, are received after it:
+// the mean over calls at equal distances along their time. It counts only messages that have arrived when the call begins,
+// because MPI libraries search through these.
 func queued(f *finder, x *Finding, region, rank uint32) error {
 	p := xtf.Proc(f.r.Defs.Processes()[rank].First)
 	waits := func(m *xtf.P2P) bool {
@@ -872,8 +877,8 @@ func queued(f *finder, x *Finding, region, rank uint32) error {
 	return beyond(err)
 }
 
-// overlaps says how long a process computes while its requests are open, where long messages take as long or less in the calls that
-// complete them: MPI moved little meanwhile.
+// overlaps says how long a process computes while its requests are open, if long messages take as long or less in the calls that
+// complete them: then MPI transferred little during the computing.
 func overlaps(f *finder, x *Finding) error {
 	rank := x.Where.Processes[0]
 	own, err := f.r.Components(f.r.Defs.Processes()[rank].First)
@@ -884,13 +889,13 @@ func overlaps(f *finder, x *Finding) error {
 	return beyond(err)
 }
 
-// longQueue is how many messages to look through are worth a sentence: a choice.
+// longQueue is the number of messages to search from which a sentence is added: a choice.
 const longQueue = 256
 
-// looks is how many pieces of time, most or fewer, are looked at where each is looked for on all of so many processes.
+// looks returns how many pieces of time to read, at most most, if each is looked up on that many processes.
 func looks(processes, most int) uint64 { return uint64(min(max(alonePieces/processes, 1), most)) }
 
-// lookedAt says how many of all things were looked at.
+// lookedAt says how many of all things were read.
 func lookedAt(n int, all uint64, thing string) string {
 	if all > uint64(n) {
 		return fmt.Sprintf("%d of %s %ss", n, numbers.Count(all), thing)
@@ -898,7 +903,7 @@ func lookedAt(n int, all uint64, thing string) string {
 	return numbers.Plural(n, thing)
 }
 
-// beyond leaves out errors of what cannot be read, or is not there: nothing is known of it.
+// beyond drops errors about data that cannot be read or do not exist: nothing is known of it.
 func beyond(err error) error {
 	if results.Partial(err) || errors.Is(err, results.ErrNoResult) {
 		return nil
@@ -906,9 +911,8 @@ func beyond(err error) error {
 	return err
 }
 
-// imbalance is work that is dealt out unevenly: of the waits in collectives that the
-// process with most work makes it is the reason, and is in their place; else the
-// run could be shorter by the largest time less the mean.
+// imbalance finds work that is distributed unevenly. If the process with most work causes waits in collectives, the finding
+// replaces these waits, because it is their reason. Else the run could be shorter by the largest time less the mean.
 func (f *finder) imbalance() error {
 	cpu := f.s.Item(xtf.ItemCPU)
 	if !cpu.Mean.Defined || f.s.Processors < 2 {
@@ -919,8 +923,8 @@ func (f *finder) imbalance() error {
 		return err
 	}
 	over := cpu.Max - min(numbers.MeanOf(uint64(max(cpu.Sum, 0)), f.s.Processors), cpu.Max)
-	over -= min(over, before-before/f.s.Processors) // it is part of the mean too
-	// What others compute less on average: with one of two processes the mean hides half of it.
+	over -= min(over, before-before/f.s.Processors) // the mean contains it too
+	// above is the excess over the mean of the other processes. With one of two processes the mean of all hides half of it.
 	above := func(mean uint64) uint64 { return numbers.MulDiv(mean, f.s.Processors, f.s.Processors-1) }
 	var computed, critical numbers.Sum
 	for i, asked := 0, false; i < len(f.list); i++ {
@@ -934,7 +938,7 @@ func (f *finder) imbalance() error {
 			}
 			asked = true
 		}
-		x.facts.Even = critical <= computed // else other threads than the first compute
+		x.facts.Even = critical <= computed // else threads other than the first compute
 		if c := x.Cause; c == nil || c.Activity != "cpu" || !x.facts.Even || numbers.Sub(computed, critical) > computed/4 {
 			continue
 		}
@@ -947,13 +951,13 @@ func (f *finder) imbalance() error {
 	if over == 0 {
 		return nil
 	}
-	// Who has most input and output computes the mean too, once all is balanced.
+	// left is the runtime once all is balanced: the process with most I/O then computes the mean too.
 	left := f.runtime - min(f.runtime, f.each.largest[sumIO]+cpu.Max-over)
 	ticks, basis := over, "largest computing time of a process, less the mean"
 	if left < ticks {
 		ticks, basis = left, fmt.Sprintf("runtime, less the mean computing time and the file input and output of rank %d", f.each.rank[sumIO])
 	}
-	alike, also := 0, "" // others with as much work
+	alike, also := 0, "" // other processes with as much work
 	for rank := range f.times {
 		if uint32(rank) != cpu.MaxP && f.mostWork(uint32(rank), over) {
 			alike++
@@ -969,12 +973,13 @@ func (f *finder) imbalance() error {
 		note += "; what processes compute while their measurement is off is not known, and no part of this"
 	}
 	others := above(ticks)
-	// Waits that computing causes are the same loss where they are as long, those for who computes most where they are nearly as long.
+	// Waits that computing causes are the same loss if they are as long. Waits for the process that computes most are the same
+	// loss if they are nearly as long.
 	covers := func(x *Finding) bool {
 		c := x.Cause
 		return c != nil && c.Activity == "cpu" && (ticks <= x.Ticks || f.mostWork(c.Process, over) && ticks-x.Ticks <= x.Ticks/4)
 	}
-	same, busiest := -1, 0 // the finding of the same loss: that about who computes most, else the largest; how many are about who computes most
+	same, busiest := -1, 0 // same: index of the finding of the same loss, one about the process that computes most, else the largest; busiest: how many are about that process
 	for i := range f.list {
 		if c := f.list[i].Cause; c != nil && c.Activity == "cpu" && f.mostWork(c.Process, over) {
 			busiest++
@@ -983,8 +988,8 @@ func (f *finder) imbalance() error {
 			same = i
 		}
 	}
-	region, more := "", ""                           // where the process that computes longest has most more than others
-	worth := (float64(cpu.Max) - cpu.Mean.Value) / 4 // a part of the difference that is worth a name
+	region, more := "", ""                           // where the process that computes longest exceeds others most
+	worth := (float64(cpu.Max) - cpu.Mean.Value) / 4 // the part of the difference from which a region is named
 	hot, higher, err := slowest(f, cpu.MaxP)
 	if err != nil {
 		return err
@@ -1002,7 +1007,7 @@ func (f *finder) imbalance() error {
 		if region != x.Cause.Region && higher.Value >= float64(x.Ticks)/4 {
 			note += more
 		}
-		if ticks > x.Ticks && (busiest < 2 || x.Kind == kindBarrier || x.Kind == kindNxN) { // of a part of what others wait for it these waits are the loss
+		if ticks > x.Ticks && (busiest < 2 || x.Kind == kindBarrier || x.Kind == kindNxN) { // the waits are the loss if they are only a part of what others wait for the process
 			x.Text = strings.Replace(x.Text, f.upTo(x.Ticks), f.upTo(ticks), 1)
 			x.Ticks, x.Basis = ticks, basis
 		}
@@ -1045,8 +1050,9 @@ func (f *finder) imbalance() error {
 	return err
 }
 
-// sinceInit is what all processes compute, and what of it is on the critical path: without what they compute before MPI_Init, where one comes last
-// and all others wait for it, if that matters of a process, and if they are not too many to look at.
+// sinceInit returns the computing of all processes, and the part of it on the critical path. It leaves out the computing before
+// MPI_Init where one process comes last to it and all others wait, if that matters for a process, and if there are not too many
+// processes to read.
 func (f *finder) sinceInit() (cpu, critical numbers.Sum, err error) {
 	cpu, critical = f.s.Item(xtf.ItemCPU).Sum, f.s.Item(xtf.ItemCriticalCPU).Sum
 	processes := f.r.Defs.Processes()
@@ -1075,8 +1081,8 @@ func (f *finder) sinceInit() (cpu, critical numbers.Sum, err error) {
 	return cpu, critical, nil
 }
 
-// polling is own code between calls that ask in vain, where some processes have much more of it than others: it may be how they wait for
-// those. The trace does not tell whether it works.
+// polling finds own code between calls that ask in vain, if some processes have much more of it than others: they may be waiting
+// for these. The trace does not say whether this code works.
 func (f *finder) polling() error {
 	asks := f.s.Item(xtf.ItemPolling)
 	x := f.loss(kindPolling, asks.Max-min(asks.Min, asks.Max), asks.MaxP, "largest of a process less the least: own code between calls that ask in vain; only if it waits there", "profile")
@@ -1110,12 +1116,12 @@ func (f *finder) polling() error {
 	return nil
 }
 
-// asked says how long after a process could receive them the messages are sent that it gets by calls that ask for them, and who sends most so late.
+// asked says how long after a process could receive them the messages are sent that it gets by asking, and who sends them latest.
 func asked(f *finder, x *Finding, rank uint32) error {
 	if !f.r.Rows {
 		return nil
 	}
-	var all, until uint64 // until: of open receives only what is later counts
+	var all, until uint64 // until: of open receives only later ones count
 	ranks := map[uint32]uint64{}
 	err := results.Load(f.r, xtf.Proc(f.r.Defs.Processes()[rank].First), func(m *xtf.P2P) {
 		sent := min(m.MateT, m.T)
@@ -1132,8 +1138,8 @@ func asked(f *finder, x *Finding, rank uint32) error {
 	return beyond(err)
 }
 
-// completion says in the first finding about waits of all for all how long processes stay in calls that complete collectives without blocking, after the
-// first one has left: these are no waits.
+// completion adds to the first finding about waits in N×N operations how long processes stay in calls that complete non-blocking
+// collectives after the first one has left. These are not waits.
 func completion(f *finder) {
 	i := slices.IndexFunc(f.list, func(x Finding) bool {
 		return slices.Contains([]string{kindNxN, kindBarrier, kindImbalance, kindSerial}, x.Kind)
@@ -1167,7 +1173,7 @@ func (f *finder) mostWork(rank uint32, over uint64) bool {
 	return rank == cpu.MaxP || uint64(rank) < uint64(len(f.times)) && cpu.Max-f.times[rank].cpu <= over/8
 }
 
-// execute says how many processes do something that others wait for.
+// execute says how many processes do something while others wait for it.
 func execute(few, processes int, what string) string {
 	verb := "execute"
 	if few == 1 {
@@ -1176,12 +1182,12 @@ func execute(few, processes int, what string) string {
 	return fmt.Sprintf("%s of %d %s %s, others wait", numbers.Plural(few, "process"), processes, verb, what)
 }
 
-// fewParts is the part of the processes, one of so many, that are few.
+// fewParts is the divisor of the number of processes up to which processes are few.
 const fewParts = 4
 
-// serial renames waits in collectives whose cause is a function or an interval that
-// one or few of the processes execute, or outside of functions what one computes
-// while all others wait or idle: what the others wait meanwhile is the loss.
+// serial renames waits in collectives if their cause is a function or an interval that only one or few processes execute, or
+// computing outside of functions by one process while all others wait or are idle. The loss is then the time that the others
+// wait.
 func (f *finder) serial() error {
 	candidates := false
 	for i := range f.list {
@@ -1211,7 +1217,7 @@ func (f *finder) serial() error {
 			what = execute(int(f.nodes[n].Participants), processes, "the interval "+f.interval(n))
 		}
 		c := x.Cause
-		if what == "" && len(c.Path) < 2 && x.facts.seldom == lateInEach { // below it functions tell who computes what
+		if what == "" && len(c.Path) < 2 && x.facts.seldom == lateInEach { // deeper in the path, functions say who computes what
 			if what, err = f.alone(x); err != nil {
 				return err
 			}
@@ -1227,26 +1233,26 @@ func (f *finder) serial() error {
 	return nil
 }
 
-// alonePieces bounds the pieces of computing that are looked at, times processes; of one process at most maxPieces.
+// alonePieces bounds the pieces of computing that are read, times processes. maxPieces bounds those of one process.
 const (
 	alonePieces = 1024
 	maxPieces   = 32
-	maxWaits    = 64 // whose partners late looks at
+	maxWaits    = 64 // waits whose partners are looked up
 
-	manyProcesses = alonePieces / 4 // more are not asked each for its calls of set-up, which costs pages of calls
+	manyProcesses = alonePieces / 4 // with more, the processes' calls of set-up are not read, which costs pages of calls
 )
 
-// mostlyOf reports whether part is three quarters of whole or more.
+// mostlyOf reports whether part is at least three quarters of whole.
 func mostlyOf(part, whole uint64) bool { return whole > 0 && part >= whole-whole/4 }
 
-// isCall reports whether a region is an MPI call with one of these names, which are like those of trace.CallOf.
+// isCall reports whether a region is an MPI call with one of these names, in the form of trace.CallOf.
 func isCall(r *results.Run, region uint32, names ...string) bool {
 	return r.Defs.IsCall(r.Defs.Region(region), names...)
 }
 
-// alone says how long the process that makes others wait computes while all others wait or idle, "" unless most of what they wait
-// in pieces of its computing is in such ones, and these pieces are half as long as the finding or more. A piece is time on the critical
-// path, between calls; of many those are looked at that lie at equal distances along their time.
+// alone says how long the process that makes others wait computes while all others wait or are idle. It is "" unless most of
+// their waits during its computing are in such pieces, and these are at least half as long as the finding. A piece is time on the
+// critical path between calls. Of many pieces it reads some at equal distances along their time.
 func (f *finder) alone(x *Finding) (string, error) {
 	c := x.Cause
 	if c.Share.Value < 0.5 || c.OfRow.Value < 0.5 || uint64(c.Process) >= uint64(len(f.r.Defs.Processes())) {
@@ -1289,7 +1295,7 @@ func (f *finder) alone(x *Finding) (string, error) {
 	if err != nil && !results.Partial(err) {
 		return "", err
 	}
-	// Spans know of overhead only what regions tell: what records tell of it may lie in any piece.
+	// Spans know only overhead that is in regions. Overhead from records may be in any piece.
 	if err != nil || own[xtf.ItemCriticalCPU] < x.Ticks/2 || waitedAlone == 0 || waitedAlone < waited-waited/2 || own[xtf.ItemOverhead] > alone/4 {
 		return "", nil
 	}
@@ -1300,7 +1306,7 @@ func (f *finder) alone(x *Finding) (string, error) {
 	return what, nil
 }
 
-// pieces returns how many pieces of the critical path location p has in which it computes, and those of them that spread chooses.
+// pieces returns how many pieces of the critical path location p computes, and those that spread chooses.
 func pieces(r *results.Run, p trace.P, n uint64) (list []results.Span, all uint64, err error) {
 	return spread(n, func(use func(s *results.Span)) error {
 		return results.Load(r, xtf.Proc(p), func(x *xtf.CPath) {
@@ -1311,8 +1317,8 @@ func pieces(r *results.Run, p trace.P, n uint64) (list []results.Span, all uint6
 	}, func(s *results.Span) uint64 { return s.End - s.Begin })
 }
 
-// spread returns how many pieces of time there are, and those of them that lie at n instants at equal distances along their time; all
-// where there are no more. each visits the pieces, in the same order every time.
+// spread returns the number of pieces of time, and those at n instants at equal distances along their time; all if there are not
+// more. each visits the pieces, always in the same order.
 func spread[T any](n uint64, each func(use func(*T)) error, length func(*T) uint64) (list []T, all uint64, err error) {
 	var total uint64
 	err = each(func(x *T) { all, total = all+1, total+length(x) })
@@ -1333,23 +1339,22 @@ func spread[T any](n uint64, each func(use func(*T)) error, length func(*T) uint
 	return list, all, err
 }
 
-// serialCandidate reports whether a finding is about waits in collectives that a
-// process makes by computing.
+// serialCandidate reports whether a finding is about waits in collectives that a process causes by computing.
 func (x *Finding) serialCandidate() bool {
 	collective := x.Kind == kindBarrier || x.Kind == kindNxN || x.Kind == kindImbalance
 	return collective && x.Cause != nil && x.Cause.Activity == "cpu"
 }
 
-// endCall is the MPI call, or the wait for another thread, that a location is in at its end.
+// endCall is the MPI call, or the wait for another thread, in which a location is at its end.
 type endCall struct {
 	rank   uint32
 	region uint32
 	class  uint32
 	since  uint64
-	lock   string // it waits for, with who has it; "" where that is not known
+	lock   string // the lock that it waits for, and who has it; "" where that is not known
 }
 
-// hang says who is in which MPI call at the end of the trace, and since when, and which processes ended themselves.
+// hang says who is in which MPI call at the end of the trace, since when, and which processes ended themselves.
 func (f *finder) hang() ([]Finding, error) {
 	if f.causes == nil || !has(f, trace.DiagOpenCall) && !has(f, trace.DiagUnfinished) {
 		return nil, nil
@@ -1376,7 +1381,8 @@ func (f *finder) hang() ([]Finding, error) {
 	return []Finding{x}, err
 }
 
-// unlike names the first collective of which members call different operations, or with different roots. Nothing is said where it cannot be read.
+// unlike names the first collective whose members call different operations or name different roots. It says nothing if the
+// collective cannot be read.
 func unlike(f *finder, x *Finding) {
 	if !has(f, trace.DiagMixedCollective) {
 		return
@@ -1398,7 +1404,7 @@ func unlike(f *finder, x *Finding) {
 		var c xtf.Coll
 		c.Load(row)
 		name := numbers.Clean(f.r.RegionName(c.Region), 60)
-		if trace.CollectiveClass(c.Flags&xtf.CollOpMask)&(trace.ClassOneToN|trace.ClassNToOne) != 0 && c.Root < 1<<31 { // others are no ranks
+		if trace.CollectiveClass(c.Flags&xtf.CollOpMask)&(trace.ClassOneToN|trace.ClassNToOne) != 0 && c.Root < 1<<31 { // others are not ranks
 			name += fmt.Sprintf(" with root %d", c.Root)
 		}
 		if ranks[name] == nil {
@@ -1418,7 +1424,7 @@ func unlike(f *finder, x *Finding) {
 	x.Evidence, x.Text, x.facts.known = x.Evidence+text, x.Text+text, unlikeMembers
 }
 
-// neverReceived names the first message that no receive took, to a process that is at its end in a call which may wait for a message.
+// neverReceived names the first message that was not received, to a process whose last call may wait for a message.
 func neverReceived(f *finder, open []endCall) (string, error) {
 	if !has(f, trace.DiagUnmatchedSend) {
 		return "", nil
@@ -1448,7 +1454,7 @@ func neverReceived(f *finder, open []endCall) (string, error) {
 		first.Tag, f.u.Instant(first.T), f.u.Name(), numbers.Clean(f.r.RegionName(first.Region), 60)), nil
 }
 
-// withoutCut takes the calls of processes out whose events are cut, where others are complete: that they are open says nothing then.
+// withoutCut removes calls of processes with cut events if others are complete: it means nothing that these calls are open.
 func withoutCut(f *finder, open []endCall, unknown []uint32) ([]endCall, []uint32, error) {
 	if !has(f, trace.DiagTruncated) {
 		return open, unknown, nil
@@ -1471,9 +1477,8 @@ func withoutCut(f *finder, open []endCall, unknown []uint32) ([]endCall, []uint3
 	return slices.DeleteFunc(open, func(c endCall) bool { return slices.Contains(lost, c.rank) }), lost, nil
 }
 
-// openCalls are the outermost MPI calls that never returned, of the locations that
-// are in one at their last event: by location. Set-up does not count. Of processes
-// with a location that cannot be read nothing is known.
+// openCalls returns, by location, the outermost MPI calls that never returned, of locations whose last event is in such a call.
+// Calls of set-up do not count. unknown has the processes with a location that cannot be read.
 func openCalls(r *results.Run) (list []endCall, unknown []uint32, err error) {
 	lost, err := r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
 		rank, _ := r.Defs.Process(p)
@@ -1498,14 +1503,15 @@ func openCalls(r *results.Run) (list []endCall, unknown []uint32, err error) {
 	return list, slices.Compact(unknown), err
 }
 
-// waitsForThreads reports whether a call ends when another thread does something: lets a lock go, or of POSIX threads anything.
+// waitsForThreads reports whether a call ends when another thread does something: releases a lock or, for POSIX threads,
+// anything.
 func waitsForThreads(d *trace.Definitions, region uint32) bool {
 	x := d.Region(region)
-	state := d.StateOf(x) // no region waits for no thread
+	state := d.StateOf(x) // no region waits without a thread to wait for
 	return state == trace.StateLock || state == trace.StateCritical || state == trace.StateThreadWait && x.Paradigm == trace.ParadigmPthread
 }
 
-// waitedLock is the lock that a location waits for at its end, with who has it.
+// waitedLock returns the lock that a location waits for at its end, and who has it.
 func waitedLock(d *trace.Definitions, p trace.P) string {
 	for i := range d.LocationProperties {
 		q := &d.LocationProperties[i]
@@ -1516,16 +1522,16 @@ func waitedLock(d *trace.Definitions, p trace.P) string {
 	return ""
 }
 
-// ending is processes that ended without MPI_Finalize, by how they did.
+// ending is the processes that ended without MPI_Finalize, by how they ended.
 type ending struct {
 	how     map[string][]uint32
-	fatal   string   // of how: the first one that is a signal or an error of MPI, "" for none
-	place   string   // in the source where it came
-	aborts  []string // how MPI_Abort was called, each way once
-	outside bool     // a process left no trace of how it ended
+	fatal   string   // the first end that is a signal or an error of MPI, "" for none
+	place   string   // in the source, of that end
+	aborts  []string // arguments of MPI_Abort, each once
+	outside bool     // a process left no sign of how it ended
 }
 
-// exits are the processes that called exit, or came to the end of main, or that a signal or an error of MPI ended.
+// exits returns the processes that called exit, reached the end of main, or were ended by a signal or an error of MPI.
 func exits(r *results.Run) ending {
 	x := ending{how: map[string][]uint32{}}
 	for i := range r.Defs.LocationProperties {
@@ -1560,7 +1566,7 @@ func exits(r *results.Run) ending {
 	return x
 }
 
-// openGroup is the processes that are in one region at the end.
+// openGroup is the processes that are in the same region at the end.
 type openGroup struct {
 	region      uint32
 	class       uint32
@@ -1571,7 +1577,7 @@ type openGroup struct {
 
 const mostLocks = 4 // that are named of one region
 
-// groups joins open calls of one region, in the order of the first rank.
+// groups joins open calls of the same region, in the order of their first ranks.
 func groups(open []endCall) []*openGroup {
 	var list []*openGroup
 	at := map[uint32]*openGroup{}
@@ -1593,8 +1599,8 @@ func groups(open []endCall) []*openGroup {
 	return list
 }
 
-// hangFinding is the report of calls that never returned, and of processes that ended themselves; open and unknown are by rank, last and
-// left what lastCollective returns.
+// hangFinding reports calls that never returned, and processes that ended themselves. open and unknown are sorted by rank; last
+// and left come from lastCollective.
 func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, unknown []uint32, query, last string, left map[uint32]string) Finding {
 	list := groups(open)
 	x := Finding{Kind: kindHang, Basis: "no gain: calls that never returned in the trace", Query: query}
@@ -1622,7 +1628,7 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 	for _, text := range slices.Sorted(maps.Keys(ways.how)) {
 		ended = append(ended, ways.how[text]...)
 		way := fmt.Sprintf("%s by %s", rankText(results.Ranks{List: ways.how[text]}), numbers.Clean(text, 200))
-		if text == ways.fatal { // what others did may follow from it
+		if text == ways.fatal { // other ends may follow from it
 			how = slices.Insert(how, 0, way)
 		} else {
 			how = append(how, way)
@@ -1698,9 +1704,10 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 	return x
 }
 
-// lastCall names the MPI call that the first thread of a process returned from last, "" for several processes and where that is not known.
+// lastCall names the MPI call from which the first thread of a process returned last; "" for several processes, and where that is
+// not known.
 func lastCall(r *results.Run, u numbers.Units, ranks []uint32) string {
-	const looked = 4096 // calls, of functions too
+	const looked = 4096 // calls, including those of functions
 	p := r.Defs.Processes()[ranks[0]]
 	if len(ranks) > 1 || p.Count == 0 {
 		return ""
@@ -1722,9 +1729,9 @@ func lastCall(r *results.Run, u numbers.Units, ranks []uint32) string {
 	return fmt.Sprintf(", the last one was %s until %s %s", numbers.Clean(r.RegionName(last.Region), 60), u.Instant(last.End), u.Name())
 }
 
-// lastCollective names the collective operation that was the last one of every process;
-// "" where they differ, a process had none, or a location cannot be read. What follows
-// it is where they part. Of processes that left their last one, which others did not, left has the function.
+// lastCollective names the last collective operation of every process; "" if they differ, if a process had none, or if a location
+// cannot be read. The processes part after it. left has, by rank, the function of the last operation that a process left and
+// others did not.
 func lastCollective(r *results.Run) (last string, left map[uint32]string, err error) {
 	var common xtf.Coll
 	alike, left := true, map[uint32]string{}
@@ -1768,7 +1775,7 @@ func lastCollective(r *results.Run) (last string, left map[uint32]string, err er
 	return fmt.Sprintf("the last collective that all finished is number %s of %s, %s: the next one differs", numbers.Count(common.Ordinal), numbers.Clean(r.CommName(common.Comm), 60), numbers.Clean(r.RegionName(common.Region), 60)), left, nil
 }
 
-// rankText is a set of ranks in a sentence.
+// rankText prints a set of ranks for a sentence.
 func rankText(r results.Ranks) string {
 	if len(r.List) == 1 {
 		return "rank " + r.String()
