@@ -24,22 +24,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// resultFlags are the flags of jobs that write an XTF file on ranks: what of the options flags name is bound to them.
+// resultFlags are the flags of jobs that write an XTF file on ranks. They set fields of the embedded options.
 type resultFlags struct {
 	analyze.Options
 	run     jobFlags
 	classes predict.ClassFlags
 }
 
-// define defines the flags that all such jobs have; of is what they write.
+// define defines the flags that all such jobs have; of names their output.
 func (o *resultFlags) define(f *pflag.FlagSet, of string) {
 	o.run.define(f, "")
-	// of jobs that can be stopped and go on later: docs/checkpoint.md explains them
+	// of jobs that can be stopped and continued: see docs/checkpoint.md
 	f.StringVar(&o.WorkDir, "checkpoint", "", "folder for segments and the list of finished work, which all ranks must see (default "+of+".work)")
 	f.BoolVar(&o.Resume, "resume", false, "continue with what an earlier run of the same job finished, on any number of ranks; without any, begin; an output that is complete already is done")
 	f.DurationVar(&o.Every, "checkpoint-every", 5*time.Minute, "list finished work this often, so that --resume keeps it; 0: only when the job is stopped by SIGUSR1, SIGTERM or the time limit")
 	f.DurationVar(&o.Watch.GiveUp, "watchdog", time.Hour, "end the job when nothing has moved on a rank for so long; a tenth of it gives a warning that names rank and stage; 0: never")
-	// about intervals: docs/markers.md explains them
+	// about intervals: see docs/markers.md
 	i := &o.Intervals
 	f.StringVar(&i.Markers, "markers", "auto", "markers to look for: auto, none, or some of f1 to f7, such as f2,f6")
 	f.StringArrayVar(&i.Intervals, "interval", nil, "an interval for each call of matching regions, region:GLOB, or for a Paraver event type, prv:TYPE (repeatable)")
@@ -63,12 +63,12 @@ func (o *resultFlags) define(f *pflag.FlagSet, of string) {
 	f.BoolVar(&c.Dendrogram, "dendrogram", false, "keep the merges above the threshold too")
 }
 
-// complete checks the flags, and adds what they do not say.
+// complete checks the flags and computes the options that follow from them.
 func (o *resultFlags) complete(f *pflag.FlagSet) error {
 	o.Version, o.PID, o.Job = version, os.Getpid(), os.Getenv("SLURM_JOB_ID")
 	o.Host, _ = os.Hostname()
 	o.Stop = &jobs.Stop{}
-	if n, err := strconv.ParseInt(os.Getenv("SLURM_JOB_END_TIME"), 10, 64); err == nil && n > time.Now().Unix() { // else of a job that is over, or got more time
+	if n, err := strconv.ParseInt(os.Getenv("SLURM_JOB_END_TIME"), 10, 64); err == nil && n > time.Now().Unix() { // else the value is that of a job that is over, or that got more time
 		o.End = time.Unix(n, 0)
 	}
 	if o.Every < 0 || o.Watch.GiveUp < 0 {
@@ -98,7 +98,7 @@ type analyzeFlags struct {
 	resultFlags
 	pages, events string
 	failIf        failIf[report.Condition]
-	rules         ruleFlags // of the numbers that conditions compare
+	rules         ruleFlags // of the numbers in conditions
 }
 
 func analyzeVerb(s streams) *cobra.Command {
@@ -117,7 +117,7 @@ func analyzeVerb(s streams) *cobra.Command {
 	})
 }
 
-// pageForms are the values of --pages; raw is raw:4K.
+// pageForms are the values of --pages; raw means raw:4K.
 var pageForms = map[string]xtf.Profile{"packed": xtf.Packed, "raw": xtf.Raw4K, "raw:4K": xtf.Raw4K, "raw:16K": xtf.Raw16K, "raw:64K": xtf.Raw64K}
 
 func (o *analyzeFlags) define(f *pflag.FlagSet) {
@@ -153,7 +153,7 @@ func (o *analyzeFlags) complete(f *pflag.FlagSet, operands []string) error {
 	return o.resultFlags.complete(f)
 }
 
-// analyzeRank runs the job on one rank and reports its end on rank 0.
+// analyzeRank runs the job on one rank and reports the result on rank 0.
 func analyzeRank(c mpi.Comm, job analyze.Options, o *analyzeFlags, s streams) error {
 	d := o.run.display(c, &job.Show, s)
 	res, err := analyze.Run(c, job)
@@ -186,7 +186,7 @@ func analyzeRank(c mpi.Comm, job analyze.Options, o *analyzeFlags, s streams) er
 	return err
 }
 
-// judge decides the conditions on rank 0; all ranks return the same. Collective.
+// judge decides the conditions on rank 0; all ranks return the same error. Collective.
 func (o *analyzeFlags) judge(c mpi.Comm, s streams) error {
 	if len(o.failIf.list) == 0 {
 		return nil
@@ -204,11 +204,11 @@ func (o *analyzeFlags) judge(c mpi.Comm, s streams) error {
 	return err
 }
 
-// errSilent is an outcome that was told already.
+// errSilent is an outcome that has been reported already.
 var errSilent = errors.New("told already")
 
-// launch runs a job on the ranks of the launcher that started the program, or
-// on n in-process ranks. Under a launcher it does not return.
+// launch runs a job on the ranks of the launcher that started the program, or on n in-process ranks. Under a launcher it does not
+// return.
 func launch(n int, s streams, run func(mpi.Comm) error) error {
 	if !mpi.Launched() {
 		return mpi.RunInProcess(n, run)
@@ -289,7 +289,7 @@ func printResumed(s streams, r *analyze.Resumed, locations int) {
 	}
 }
 
-// printGraph prints what the reduction of the call graph moved.
+// printGraph prints what the reduction of the call graph sent.
 func printGraph(s streams, g *ccgmerge.Report) {
 	s.say("call graph: %d nodes of locations, %d of all; partner counts %s, broadcast %s",
 		g.LocalNodes, g.Nodes, numbers.Bytes(g.PartnerBytes), numbers.Bytes(g.BroadcastBytes))

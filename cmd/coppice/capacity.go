@@ -35,7 +35,7 @@ func (x *capacityFlags) define(f *pflag.FlagSet) {
 	x.options.Method, x.options.Operator = pipeline.MethodWalk, pipeline.OpExp
 }
 
-// defineMethod defines the flags of verbs that solve by any method, and draw.
+// defineMethod defines the flags of verbs that solve by a method of choice, and draw.
 func (x *capacityFlags) defineMethod(f *pflag.FlagSet, plot string) {
 	oneOf(f, (*string)(&x.options.Method), "method", string(pipeline.MethodWalk), "walk, bounds, tree or sim", texts(pipeline.Methods())...)
 	oneOf(f, (*string)(&x.options.Operator), "op", string(pipeline.OpExp), "operator of tree: exp, fj, varki or two", texts(pipeline.Operators())...)
@@ -56,7 +56,7 @@ func texts[T ~string](list []T) []string {
 	return out
 }
 
-// capacityVerb gives a verb what it does with its model: what is printed, then drawn. Errors of solvers get their exit codes.
+// capacityVerb makes a verb that solves its model and prints the answer, then draws it. Errors of solvers get their exit codes.
 func (s streams) capacityVerb(c *cobra.Command, x *capacityFlags, solve func(ctx context.Context) (*capacity.Report, error)) *cobra.Command {
 	return s.does(c, func(operands []string, s streams) error {
 		err := x.read(operands[0])
@@ -88,7 +88,7 @@ func (s streams) capacityVerb(c *cobra.Command, x *capacityFlags, solve func(ctx
 	}, x.check, func() error { return x.free(x.plot) })
 }
 
-// read reads what to change, and the model.
+// read reads the model and the numbers to change.
 func (x *capacityFlags) read(path string) error {
 	for _, v := range x.vary {
 		k, err := pipeline.ParseKnob(v)

@@ -13,8 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// demoSpec is the program that demo runs: uneven work, so that there is
-// something to find.
+// demoSpec is the program that demo runs. Its work is uneven, so that there is something to find.
 const demoSpec = "stencil:procs=8,events=1M,jitter=10,imbalance=30,seed=1"
 
 // archiveName is the name of the archive that demo writes.
@@ -54,8 +53,8 @@ func demoVerb(s streams) *cobra.Command {
 	})
 }
 
-// removeArchive removes what an earlier run wrote, the anchor first, so that
-// what is left of an interrupted removal is not an archive.
+// removeArchive removes the archive of an earlier run, the anchor first, so that the rest of an interrupted removal is not an
+// archive.
 func removeArchive(dir string) error {
 	anchor := filepath.Join(dir, archiveName+".otf2")
 	files, err := filepath.Glob(filepath.Join(dir, archiveName, "*.[ed][ve][tf]"))
@@ -70,7 +69,7 @@ func removeArchive(dir string) error {
 	return nil
 }
 
-// writeArchive writes the archive with the offsets of clocks that the program has.
+// writeArchive writes the archive, with the offsets of the program's clocks.
 func writeArchive(dir string, src *synthetic.Source) error {
 	o := otf2.Options{Creator: "coppice demo", Description: src.Options().String()}
 	o.Local = func(p trace.P) *otf2.Local {

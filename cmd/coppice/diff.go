@@ -92,7 +92,7 @@ func (x *diffFlags) compare(paths []string, s streams) error {
 		return err
 	}
 	if len(d.Lost) > 0 {
-		return nil // the status says so, and nothing is decided
+		return nil // the exit status says so, and no condition is decided
 	}
 	verdicts, err := d.Judge(x.failIf.list)
 	if errors.Is(err, results.ErrInterval) || errors.Is(err, conditions.ErrSyntax) {

@@ -36,7 +36,7 @@ type exportFlags struct {
 	job                jobFlags
 }
 
-// exportForms are the forms to choose from, and what writes a run in one.
+// exportForms are the forms of --to, each with the function that writes a run in it.
 var exportForms = []struct {
 	name string
 	run  func(path string, o *exportFlags, s streams) error
@@ -119,7 +119,7 @@ func exportArchive(path string, o *exportFlags, s streams) error {
 	return launch(o.job.ranks, s, func(c mpi.Comm) error { return exportRank(c, job, o, s) })
 }
 
-// archive checks the flags of an archive and makes the options of the job.
+// archive checks the flags of an archive and returns the options of the job.
 func (o *exportFlags) archive(input string, s streams) (archive.Options, error) {
 	job := archive.Options{
 		Run: input, Output: o.output, Force: o.force, Strict: o.strict, Version: version, PID: os.Getpid(), Job: os.Getenv("SLURM_JOB_ID"),
@@ -140,7 +140,7 @@ func (o *exportFlags) archive(input string, s streams) (archive.Options, error) 
 	return job, nil
 }
 
-// selected reads --ranks: the locations whose events are written.
+// selected reads --ranks and returns a function that reports whether the events of a location are written.
 func (o *exportFlags) selected(d *trace.Definitions) (func(trace.P) bool, error) {
 	set, err := results.ChosenRanks(o.ranks, d)
 	return set.Locations(d), refused(err)
@@ -161,7 +161,7 @@ func (o *exportFlags) archiveWindow(path string, s streams) (w archive.Window, e
 	return archive.Window{Begin: span.Begin, End: span.End}, nil
 }
 
-// exportRank runs the job on one rank and reports its end on rank 0.
+// exportRank runs the job on one rank and reports the result on rank 0.
 func exportRank(c mpi.Comm, job archive.Options, o *exportFlags, s streams) error {
 	d := o.job.display(c, &job.Show, s)
 	began := time.Now()
@@ -213,7 +213,7 @@ func printExported(s streams, r *archive.Result, ranks int, took time.Duration) 
 		r.Anchor, r.Events, r.Locations, numbers.Bytes(r.Bytes), took.Seconds(), ranks, perSecond(r.Events, took), times)
 }
 
-// exported is the result of an export as an archive in JSON.
+// exported is the result of an export to an archive in JSON.
 type exported struct {
 	To         string              `json:"to"`
 	Output     string              `json:"output"`
@@ -255,7 +255,7 @@ func exportJSON(s streams, path string, r *archive.Result) error {
 	return about(s.out, run, "export", x)
 }
 
-// exporting is a run on its way into files of a form.
+// exporting is the export of a run to files.
 type exporting struct {
 	*exportFlags
 	s     streams
@@ -263,7 +263,7 @@ type exporting struct {
 	files files
 }
 
-// exportFiles exports a run by what writes files of a form, and returns its result for JSON and lines for people.
+// exportFiles returns a function that exports a run with write, which returns a result for JSON and lines for people.
 func exportFiles(write func(x *exporting) (result any, lines []string, err error)) func(path string, o *exportFlags, s streams) error {
 	return func(path string, o *exportFlags, s streams) error {
 		run, err := s.runs.open(path)
@@ -300,14 +300,14 @@ func exportFiles(write func(x *exporting) (result any, lines []string, err error
 	}
 }
 
-// tell prints a line about the export, unless it is to be quiet.
+// tell prints a line about the export, unless --quiet is set.
 func (x *exporting) tell(format string, args ...any) {
 	if !x.job.quiet {
 		x.s.say(format, args...)
 	}
 }
 
-// source is the part of the run that the flags choose. A file without rows of events cannot be exported from.
+// source returns the chosen part of the run. It refuses a file without rows of events.
 func (x *exporting) source() (*export.Source, error) {
 	run := x.run
 	if !run.Rows {
@@ -362,7 +362,7 @@ func (x *exporting) events() (any, []string, error) {
 	}
 	var result []written
 	var lines []string
-	left := cmp.Or(int64(x.maxSize), math.MaxInt64) // bytes that may be written
+	left := cmp.Or(int64(x.maxSize), math.MaxInt64) // bytes that are left
 	for _, name := range names {
 		t := written{Table: name, Path: x.output}
 		if len(names) > 1 {
@@ -390,12 +390,12 @@ func (x *exporting) events() (any, []string, error) {
 	}{x.to, x.output, result}, lines, nil
 }
 
-// browserLimit is how much of a form browsers take, and why.
+// browserLimit is the largest file of a form that browsers can load, and why.
 type browserLimit struct {
 	bytes    int64
-	unit     string // what bytes are of
+	unit     string // what the bytes belong to
 	why      string
-	fallback string // what else can be done
+	fallback string // what a user can do instead
 }
 
 var browserLimits = map[string]browserLimit{
@@ -416,7 +416,7 @@ type drawn struct {
 	*export.Drawn
 }
 
-// timeline writes a timeline, if it is not larger than allowed: the limit is checked before.
+// timeline writes a timeline. It checks first that the timeline is not larger than allowed.
 func (x *exporting) timeline() (any, []string, error) {
 	src, err := x.source()
 	if err != nil {
@@ -451,7 +451,7 @@ func (x *exporting) timeline() (any, []string, error) {
 		x.output, numbers.Bytes(uint64(result.Bytes)), result.Slices, result.Flows, result.OneEnded, result.Counters)}, nil
 }
 
-// profile writes sums by call path and location. The call graph has them.
+// profile writes sums by call path and location, from the call graph.
 func (x *exporting) profile() (any, []string, error) {
 	src := &export.Source{Run: x.run}
 	var err error
@@ -487,13 +487,13 @@ func millions(n uint64) string {
 	return fmt.Sprintf("%.1f M", float64(n)/1e6)
 }
 
-// What a viewer file holds where the flags do not say.
+// Defaults of a viewer file.
 const (
 	viewerLevels = 8
 	viewerSize   = 20 << 20
 )
 
-// viewer writes the viewer as one file that needs no server.
+// viewer writes the viewer as one file that does not need a server.
 func (x *exporting) viewer() (any, []string, error) {
 	server, err := view.New([]*results.Run{x.run}, view.Options{Tool: version})
 	if err != nil {

@@ -137,7 +137,7 @@ func (o *extractFlags) observe(path string, s streams) (*extract.Run, error) {
 	return r, o.place(run, r)
 }
 
-// place puts ranks where --map says that they ran.
+// place assigns ranks to nodes as --map says.
 func (o *extractFlags) place(run *results.Run, r *extract.Run) error {
 	for _, text := range o.maps {
 		ranks, where, ok := strings.Cut(text, "=")

@@ -16,19 +16,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// word is the value of a flag that takes one of some words.
+// word is the value of a flag that takes one of several words.
 type word struct {
 	to   *string
 	from []string
 }
 
-// oneOf defines a flag that takes one of some words, which its usage lists.
+// oneOf defines a flag that takes one of several words. Its usage lists them.
 func oneOf(f *pflag.FlagSet, to *string, name, usual, use string, from ...string) {
 	*to = usual
 	f.Var(word{to, from}, name, use)
 }
 
-// Set takes a word.
+// Set accepts one of the words.
 func (w word) Set(text string) error {
 	i := slices.IndexFunc(w.from, func(x string) bool { return strings.EqualFold(x, text) })
 	if i < 0 {
@@ -43,7 +43,7 @@ func (w word) String() string { return *w.to }
 // Type names the value in help texts.
 func (w word) Type() string { return "NAME" }
 
-// value is that of a flag: what the help calls it, what it is, and what reads a text.
+// value is a flag value: its name in the help, its text, and the function that reads a text.
 type value struct {
 	kind string
 	now  func() string
@@ -67,7 +67,7 @@ func atLeast(f *pflag.FlagSet, least int, to *int, name, letter string, usual in
 	}}, name, letter, use)
 }
 
-// failIf is the value of --fail-if, each read when it is given.
+// failIf is the value of --fail-if. Each condition is parsed when it is given.
 type failIf[T any] struct{ list []*T }
 
 func (c *failIf[T]) define(f *pflag.FlagSet, read func(text string) (*T, error), use string) {
@@ -78,7 +78,7 @@ func (c *failIf[T]) define(f *pflag.FlagSet, read func(text string) (*T, error),
 	}}, "fail-if", "exit with status 1 if this holds"+use+" (repeatable)")
 }
 
-// told prints the conditions that hold; the status says whether there are any.
+// told prints the conditions that hold, and returns errSilent with the exit status if any does.
 func told(verdicts []conditions.Verdict, of string, s streams) (failed error) {
 	for _, v := range verdicts {
 		if v.Holds {
@@ -89,7 +89,7 @@ func told(verdicts []conditions.Verdict, of string, s streams) (failed error) {
 	return failed
 }
 
-// judge tells which conditions hold of a run.
+// judge decides the conditions about a run.
 func judge(run *results.Run, list []*report.Condition, rules results.Rules, s streams) error {
 	verdicts, err := report.Judge(run, list, rules)
 	if results.Partial(err) {

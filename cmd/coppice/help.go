@@ -17,10 +17,10 @@ import (
 //go:embed topics
 var topicFiles embed.FS
 
-// topicNames are the topics of coppice help, in the order they are listed; the text of each is topics/NAME.txt.
+// topicNames are the topics of coppice help, in the order of the list. The text of each is topics/NAME.txt.
 var topicNames = []string{"intervals", "waits", "pop", "conditions", "formats", "slurm", "config", "exit-codes"}
 
-// topicText is the text of a topic, empty where there is none of this name.
+// topicText returns the text of a topic, empty for an unknown one.
 func topicText(name string) string {
 	text, err := topicFiles.ReadFile("topics/" + name + ".txt")
 	if err != nil {
@@ -68,7 +68,7 @@ func helpVerb(s streams) *cobra.Command {
 		if text := topicText(args[0]); text != "" {
 			if args[0] == "config" {
 				text += "\nSet here:\n\n"
-				for _, name := range []string{"COPPICE_SITE", "COPPICE_STATUS_FILE", "GOMEMLIMIT", "NO_COLOR"} { // that verbs read
+				for _, name := range []string{"COPPICE_SITE", "COPPICE_STATUS_FILE", "GOMEMLIMIT", "NO_COLOR"} { // environment variables that verbs read
 					value, set := os.LookupEnv(name)
 					if !set {
 						value = "(not set)"
@@ -106,7 +106,7 @@ coppice help TOPIC explains %s.
 `, alternatives(topicNames))
 }
 
-// usageWidth is the width of the lines of --help: flags with long texts are wrapped.
+// usageWidth is the width of the lines of --help; longer texts of flags are wrapped.
 const usageWidth = 120
 
 func synopsis(c *cobra.Command) string {
@@ -137,7 +137,7 @@ func printUsage(w io.Writer, c *cobra.Command) {
 	}
 }
 
-// valueNames are what the help calls the values of flags that take a text; others are named by their type.
+// valueNames are the names of flag values in the help, for flags that take a text. Other values have the name of their type.
 var valueNames = map[string]string{
 	"checkpoint": "DIR", "finish": "DIR", "run-dir": "DIR",
 	"dimemas": "FILE", "host-platform": "FILE", "intervals-file": "FILE", "platform": "FILE", "plot": "FILE", "run": "FILE", "simgrid": "FILE", "site": "FILE", "status-file": "FILE", "topology": "FILE",
@@ -150,13 +150,13 @@ var valueNames = map[string]string{
 	"host": "NAME", "listen": "ADDRESS", "base-path": "PATH", "spec": "PROGRAM", "then": "JOB", "loggops": "LETTERS",
 }
 
-// typeNames are what the help calls values of the types of pflag.
+// typeNames are the names of pflag's types in the help.
 var typeNames = map[string]string{
 	"string": "NAME", "stringArray": "NAME", "stringSlice": "NAME,...", "stringToString": "NAME=VALUE", "duration": "TIME",
 	"int": "N", "int64": "N", "uint": "N", "uint32": "N", "uint64": "N", "float64": "X", "func": "NAME", "count": "",
 }
 
-// named is the value of a flag under a name that tells what to write.
+// named is the value of a flag under a name that says what to write.
 type named struct {
 	pflag.Value
 	name string
@@ -164,7 +164,7 @@ type named struct {
 
 func (n named) Type() string { return n.name }
 
-// nameValues prepares the flags to be printed, no longer to be parsed.
+// nameValues names the values of flags for printing. The flags cannot parse after that.
 func nameValues(f *pflag.FlagSet) {
 	f.VisitAll(func(x *pflag.Flag) {
 		kind := x.Value.Type()
@@ -182,7 +182,8 @@ func nameValues(f *pflag.FlagSet) {
 	})
 }
 
-// bareBash is in for what the completion of bash uses of package bash-completion, which not every machine has.
+// bareBash replaces the function of package bash-completion that the completion of bash uses, because not every machine has that
+// package.
 const bareBash = `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref() {
 	read -r -a words <<<"${COMP_LINE:0:COMP_POINT}"
 	[[ ${COMP_LINE:0:COMP_POINT} != *' ' ]] || words+=('')
@@ -191,7 +192,8 @@ const bareBash = `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_word
 }
 `
 
-// completionVerb prints what a shell needs to complete verbs, parts, topics, flags and their words; the shell asks coppice itself.
+// completionVerb prints a script for a shell that completes verbs, parts, topics, flags and their words. The script asks coppice
+// itself.
 func completionVerb(s streams) *cobra.Command {
 	var shell string
 	shells := []string{"bash", "zsh", "fish"}
@@ -215,7 +217,7 @@ func completionVerb(s streams) *cobra.Command {
 	})
 }
 
-// manualVerb writes a manual page for coppice and for each verb.
+// manualVerb writes a manual page of coppice and of each verb.
 func manualVerb(s streams) *cobra.Command {
 	c := verb("manual DIR", "write the manual pages", 1, 1, "coppice manual /usr/local/share/man/man1", "coppice manual man && man -l man/coppice-analyze.1")
 	return s.does(c, func(operands []string, _ streams) error {
@@ -235,7 +237,7 @@ func manualVerb(s streams) *cobra.Command {
 	})
 }
 
-// roff makes text safe for a manual page: what begins with a dot or a quote would be a request, and hyphens stay hyphens.
+// roff escapes text for a manual page: a dot or a quote at its begin would be a request, and hyphens must stay hyphens.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")
@@ -251,7 +253,7 @@ func pageHead(name string) string {
 	return fmt.Sprintf(".TH %s 1 \"\" \"coppice %s\" \"User Commands\"\n", roff(strings.ToUpper(name)), version)
 }
 
-// overviewPage is coppice(1): the verbs, the topics of help, exit status.
+// overviewPage is the page coppice(1): the verbs, the topics of help, exit status.
 func overviewPage(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(pageHead("coppice"))

@@ -28,7 +28,7 @@ type jobFlags struct {
 	verbose          int
 }
 
-// define defines the flags; of says of what of the verb they are.
+// define defines the flags; of says which part of the verb's work they are about.
 func (o *jobFlags) define(f *pflag.FlagSet, of string) {
 	atLeast(f, 1, &o.ranks, "jobs", "j", mpi.Ranks(), of+"in-process ranks when no launcher started them")
 	oneOf(f, &o.progress, "progress", "auto", of+"auto, tty, plain, json or none", "auto", "tty", "plain", "json", "none")
@@ -40,7 +40,7 @@ func (o *jobFlags) defineVerbose(f *pflag.FlagSet, what string) {
 	f.CountVarP(&o.verbose, "verbose", "v", what)
 }
 
-// display makes rank 0 show the progress of a job, unless it is to be quiet.
+// display makes rank 0 show the progress of a job, unless --quiet is set.
 func (o *jobFlags) display(c mpi.Comm, show *func(jobs.Progress), s streams) *display {
 	if c.Rank() != 0 || o.quiet {
 		return nil
@@ -64,13 +64,13 @@ type display struct {
 	w      io.Writer
 	form   string
 	status string        // file, "" for none
-	now    jobs.Progress // what was shown last
+	now    jobs.Progress // shown last
 	last   time.Time     // of the plain form
 	saved  time.Time
 	drawn  bool // the terminal shows a line of the tty form
 }
 
-// show is called by the job whenever there is news.
+// show receives the job's progress whenever it changes.
 func (d *display) show(p jobs.Progress) {
 	now := time.Now()
 	begin := p.Stage != d.now.Stage
@@ -90,7 +90,7 @@ func (d *display) show(p jobs.Progress) {
 	case "json":
 		if begin || now.Sub(d.last) >= newsEvery {
 			d.last = now
-			b, _ := json.Marshal(st) // plain struct of numbers and strings
+			b, _ := json.Marshal(st) // a plain struct of numbers and strings
 			fmt.Fprintf(d.w, "%s\n", b)
 		}
 	}
@@ -126,7 +126,7 @@ func (d *display) draw(st *jobs.Status) {
 	d.drawn = true
 }
 
-// end removes what the job's progress left on the screen.
+// end removes the progress from the terminal.
 func (d *display) end(err error) {
 	if d == nil {
 		return
@@ -162,12 +162,13 @@ func (d *display) writeStatus(st *jobs.Status) {
 	}
 }
 
-// sameTerm is how long further SIGTERMs are taken for the first one: at a time limit a process gets one from slurmd and one
+// sameTerm is the time in which further SIGTERMs count as the first one: at a time limit a process gets one from slurmd and one
 // from srun.
 const sameTerm = 2 * time.Second
 
-// heedSignals lets SIGUSR1 and the first SIGTERM ask the job to stop. SIGINT, and a SIGTERM more than sameTerm after the
-// first one, end this process at once: what was listed stays valid. The function that it returns ends that. Warnings of the watchdog go where messages go.
+// heedSignals makes SIGUSR1 and the first SIGTERM ask the job to stop. SIGINT, and a SIGTERM more than sameTerm after the first,
+// end the process at once; the last list of finished work stays valid. Warnings of the watchdog go to the messages. The returned
+// function undoes all this.
 func heedSignals(job *analyze.Options, s streams) (end func()) {
 	job.Watch.Warn = func(text string) { s.say("%s.", text) }
 	stop := job.Stop
@@ -199,7 +200,7 @@ func heedSignals(job *analyze.Options, s streams) (end func()) {
 	}
 }
 
-// stopped tells on rank 0 that a job was stopped; the status stays. input is what the job reads.
+// stopped reports on rank 0 that a job was stopped. The exit status is unchanged. input is what the job reads.
 func stopped(c mpi.Comm, input string, err error, s streams) error {
 	if errors.Is(err, xtf.ErrNotXTF) || errors.Is(err, trace.ErrNotTrace) {
 		return readError(input, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// leversVerb finds out what changes of the program would be worth.
+// leversVerb estimates what changes of the program would gain.
 func leversVerb(s streams) *cobra.Command {
 	o := levers.Options{Scratch: os.TempDir()}
 	print := output{more: []string{"csv", "md", "html"}}

@@ -1,5 +1,5 @@
-// Command coppice analyses event traces of parallel programs. A verb, or a family of them, is one
-// file of this package; the work is done in the packages below.
+// Command coppice analyses event traces of parallel programs. Each verb, or family of verbs, is one file of this package. The
+// packages below do the work.
 package main
 
 import (
@@ -22,8 +22,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// version is the tool's version; it is in files as part of what decides
-// their bytes.
+// version is the version of coppice. Files contain it, because it decides their bytes.
 const version = "0.1.0"
 
 func init() { cobra.EnableCommandSorting = false }
@@ -35,11 +34,11 @@ func main() {
 // streams are where a verb writes: results to out, everything else to err.
 type streams struct {
 	out, err io.Writer
-	verb     string    // that runs, such as "capacity solve"
+	verb     string    // the current verb, such as "capacity solve"
 	runs     *openRuns // of the verb
 }
 
-// say writes a line about what goes on.
+// say writes a line for the user.
 func (s streams) say(format string, args ...any) {
 	fmt.Fprintf(s.err, "coppice: "+format+"\n", args...)
 }
@@ -55,7 +54,7 @@ func run(args []string, out, errs io.Writer) int {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		completeFlags(root)
 	}
-	root.SetArgs(append([]string{}, args...)) // nil would be those of the process
+	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
 	c, err := root.ExecuteC()
 	s.verb = nameOf(c)
 	return conclude(s.runs.close(err), s)
@@ -68,7 +67,7 @@ func conclude(err error, s streams) int {
 	}
 	code := jobs.ExitCode(err)
 	if errors.Is(err, errSilent) {
-		return code // the status of a recorded program, maybe
+		return code // possibly the status of a recorded program
 	}
 	verb := ""
 	if of := (ofVerb{}); errors.As(err, &of) && s.verb != "" {
@@ -76,7 +75,7 @@ func conclude(err error, s streams) int {
 	}
 	text := err.Error()
 	if agreed := (*mpi.AgreedError)(nil); errors.As(err, &agreed) && !mpi.Launched() {
-		text = strings.Replace(text, agreed.Error(), agreed.Text, 1) // ranks of one process are nothing to a user
+		text = strings.Replace(text, agreed.Error(), agreed.Text, 1) // ranks of one process mean nothing to a user
 	}
 	if of := (*mpi.RankError)(nil); errors.As(err, &of) && !mpi.Launched() {
 		text = strings.Replace(text, of.Error(), of.Err.Error(), 1)
@@ -95,7 +94,7 @@ func conclude(err error, s streams) int {
 	return code
 }
 
-// packages are names of packages in front of what they say, which is nothing to a user.
+// packages matches names of packages in front of error texts, which mean nothing to a user.
 var packages = regexp.MustCompile(`(^|: )(?:(?:xtf|xtfwriter|otf2|paraver|recording|receivelog|ccg|ccgmerge|column|simnet|callpath|interval|causes|cluster|synthetic|results): )+`)
 
 // ofVerb is an error whose message begins with the name of the verb.
@@ -114,14 +113,15 @@ func usage(format string, args ...any) error { return fail(jobs.ExitUsage, forma
 // maker makes a verb.
 type maker func(streams) *cobra.Command
 
-// commands makes the tree of verbs, in the order of the help text, or of the one that is called: to make all takes as long as what some do.
+// commands makes the tree of verbs, in the order of the help text, or only the verb that is called: making all takes as long as
+// the work of some.
 func commands(s streams, args ...string) *cobra.Command {
 	root := &cobra.Command{Use: "coppice", Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true // verb completion has examples and a manual page
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	type named struct {
-		name string // none of those that have to know the others
+		name string // verbs that do not need to know the others
 		made maker
 	}
 	verbs := []named{
@@ -166,7 +166,7 @@ func commands(s streams, args ...string) *cobra.Command {
 	return root
 }
 
-// verb makes a command that takes least to most operands: use is its name with them.
+// verb makes a command with least to most operands. use is its name with the operands.
 func verb(use, short string, least, most int, examples ...string) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Example: strings.Join(examples, "\n")}
 	c.Args = func(c *cobra.Command, args []string) error {
@@ -178,15 +178,16 @@ func verb(use, short string, least, most int, examples ...string) *cobra.Command
 	f := c.Flags()
 	f.SortFlags = false
 	f.BoolP("help", "h", false, "show operands, examples and flags")
-	_ = f.MarkHidden("help") // it is there
+	_ = f.MarkHidden("help") // it exists in any case
 	return c
 }
 
-// completeFlags tells shells the words that flags take, of a verb and its parts. Cobra keeps them as long as the process lives.
+// completeFlags registers the words of flags for completion by shells, for a verb and its parts. Cobra keeps them for the life of
+// the process.
 func completeFlags(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if w, ok := f.Value.(word); ok {
-			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(w.from, cobra.ShellCompDirectiveNoFileComp)) // once
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(w.from, cobra.ShellCompDirectiveNoFileComp)) // an error means that they are registered already
 		}
 	})
 	for _, p := range c.Commands() {
@@ -194,7 +195,7 @@ func completeFlags(c *cobra.Command) {
 	}
 }
 
-// does gives a verb what it does after the checks of its flags.
+// does sets what a verb does after the checks of its flags.
 func (s streams) does(c *cobra.Command, run func(operands []string, s streams) error, checks ...func() error) *cobra.Command {
 	c.RunE = func(c *cobra.Command, operands []string) error {
 		s.verb = nameOf(c)
@@ -208,7 +209,7 @@ func (s streams) does(c *cobra.Command, run func(operands []string, s streams) e
 	return c
 }
 
-// after completes the operands after the first n with words, those before with files.
+// after completes the operands after the first n with words, and the first n with files.
 func after(n int, words []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) < n {
@@ -218,7 +219,7 @@ func after(n int, words []string) cobra.CompletionFunc {
 	}
 }
 
-// parts makes a verb that only has parts.
+// parts makes a verb that consists of parts.
 func parts(name, short string, made ...maker) maker {
 	return func(s streams) *cobra.Command {
 		var list []*cobra.Command
@@ -240,13 +241,13 @@ func parts(name, short string, made ...maker) maker {
 	}
 }
 
-// nameOf is the name of a verb, for a part that of the verb too: "capacity solve".
+// nameOf is the name of a verb. For a part it includes the verb's name: "capacity solve".
 func nameOf(c *cobra.Command) string {
 	_, name, _ := strings.Cut(c.CommandPath(), " ")
 	return name
 }
 
-// names are those of the verbs of the root, or of the parts of a verb.
+// names returns the names of the root's verbs, or of a verb's parts.
 func names(c *cobra.Command) []string {
 	var list []string
 	for _, p := range c.Commands() {
@@ -277,7 +278,7 @@ func alternatives(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// similar asks whether one of the words was meant that are written much like this one.
+// similar suggests one of the words if it is spelt nearly like the typed one.
 func similar(typed string, words []string) string {
 	c := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, w := range words {
@@ -290,7 +291,7 @@ func similar(typed string, words []string) string {
 	return " Did you mean " + alternatives(list) + "?"
 }
 
-// flagError says what is wrong with a flag.
+// flagError explains what is wrong with a flag.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var value *pflag.InvalidValueError

@@ -54,27 +54,27 @@ func (o *output) defineColor(f *pflag.FlagSet) {
 	oneOf(f, &o.color, "color", "auto", "auto, always or never; NO_COLOR and TERM=dumb mean never", "auto", "always", "never")
 }
 
-// defineFile defines the flags of where a result goes.
+// defineFile defines the flags of the output file.
 func (o *output) defineFile(f *pflag.FlagSet, what string) {
 	f.StringVarP(&o.path, "output", "o", "-", what+" to write, - for standard output")
 	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output file")
 }
 
-// defineLimit defines the flag of how many rows text has.
+// defineLimit defines the flag that limits the rows of text.
 func (o *output) defineLimit(f *pflag.FlagSet, of string) {
 	atLeast(f, 0, &o.limit, "limit", "", usualRows, of)
 }
 
-// usualRows are how many rows text has without --limit, and with --limit 0.
+// usualRows is the number of rows of text without --limit, and with --limit 0.
 const usualRows = 20
 
-// longTables are what --limit of reports is about.
+// longTables is the object of --limit in reports.
 const longTables = "rows of long text tables"
 
-// choices are the formats to choose from.
+// choices are the values of --format.
 func (o *output) choices() []string { return append([]string{"text", "json"}, o.more...) }
 
-// check completes the flags.
+// check completes the flags and checks them.
 func (o *output) check() error {
 	o.limit = cmp.Or(o.limit, usualRows)
 	if o.format == "" {
@@ -94,7 +94,7 @@ func (o *output) check() error {
 	return nil
 }
 
-// free refuses a path where something is that -f does not allow to replace.
+// free refuses a path that exists, unless -f allows to replace it.
 func (o *output) free(path string) error {
 	if _, err := os.Lstat(path); path != "" && err == nil && !o.force {
 		return outputError(fmt.Errorf("%s: %w", path, fs.ErrExist))
@@ -104,7 +104,7 @@ func (o *output) free(path string) error {
 
 func (o *output) toStdout() bool { return o.path == "" || o.path == "-" }
 
-// style is the look of text on its way to where it goes.
+// style is the look of text for its destination.
 func (o *output) style(s streams) table.Style {
 	st := table.Style{Limit: o.limit}
 	terminal := o.toStdout() && isTerminal(s.out) && os.Getenv("TERM") != "dumb"
@@ -118,8 +118,8 @@ func (o *output) style(s streams) table.Style {
 	return st
 }
 
-// isTerminal tells whether text goes to a terminal. A rank never says so: mpirun gives it a terminal of its own, whatever its
-// output goes to.
+// isTerminal reports whether text goes to a terminal. On a rank it returns false: mpirun gives ranks a terminal of their own,
+// whatever its own output is.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || mpi.Launched() {
@@ -129,8 +129,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && st.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
 }
 
-// write makes the result in memory, then writes it at once: to standard output,
-// or to a new file that gets its name when it is complete.
+// write makes the result in memory, then writes it at once: to standard output, or to a new file that gets its name when it is
+// complete.
 func (o *output) write(s streams, make func(w io.Writer) error) error {
 	var b bytes.Buffer
 	if err := make(&b); err != nil {
@@ -144,11 +144,11 @@ func (o *output) write(s streams, make func(w io.Writer) error) error {
 	return x.publish()
 }
 
-// files are the files that a verb writes: each under another name next to its place until all are complete.
+// files are the files that a verb writes. Each has another name next to its place until all are complete.
 type files struct {
 	force bool
 	done  [][2]string // temporary name, place
-	// folder was made for them: it goes unless anything is in it.
+	// folder was made for the files. It is removed if it stays empty.
 	folder string
 }
 
@@ -178,7 +178,7 @@ func (x *files) publish() error {
 	return nil
 }
 
-// discard removes files that do not have their names yet.
+// discard removes the files that do not have their final names yet.
 func (x *files) discard() {
 	for _, f := range x.done {
 		os.Remove(f[0])
@@ -191,7 +191,7 @@ func (x *files) discard() {
 // outputErrors gives errors of writing their exit code.
 type outputErrors struct {
 	io.Writer
-	to string // what their text does not tell
+	to string // names the destination, which the errors' texts do not
 }
 
 func (w outputErrors) Write(b []byte) (int, error) {
@@ -202,13 +202,13 @@ func (w outputErrors) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// write makes one file, or writes to a device or a pipe, or to standard output for "-".
+// write writes one file with fill, or writes to a device or a pipe, or to standard output for "-".
 func (x *files) write(path string, s streams, fill func(w io.Writer) error) error {
 	if path == "-" {
 		return fill(outputErrors{s.out, "standard output: "})
 	}
 	open := x.create
-	if isDevice(path) { // which is never replaced
+	if isDevice(path) { // a device is never replaced
 		open = func(path string) (*os.File, error) { return os.OpenFile(path, os.O_WRONLY, 0) }
 	}
 	f, err := open(path)
@@ -222,7 +222,7 @@ func (x *files) write(path string, s streams, fill func(w io.Writer) error) erro
 	return err
 }
 
-// print writes tables in the chosen format; as JSON by what writes that.
+// print writes tables in the chosen format; asJSON writes JSON.
 func (o *output) print(s streams, x table.Printable, asJSON func(w io.Writer) error) error {
 	return o.write(s, func(w io.Writer) error {
 		if o.format == "json" {
@@ -232,7 +232,7 @@ func (o *output) print(s streams, x table.Printable, asJSON func(w io.Writer) er
 	})
 }
 
-// show writes what is known of a file: in JSON as the value under a key, with what all documents tell; else as text.
+// show writes an answer about a file: in JSON as the value under a key, with the envelope of all documents; else as text.
 func (o *output) show(s streams, r *results.Answer, key string) error {
 	return o.write(s, func(w io.Writer) error {
 		if o.format == "json" {
@@ -249,13 +249,13 @@ func writeBytes(b []byte) func(w io.Writer) error {
 	}
 }
 
-// isDevice tells whether something is at path that is not a file, such as a device or a pipe.
+// isDevice reports whether path exists and is not a regular file or folder, such as a device or a pipe.
 func isDevice(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && !st.Mode().IsRegular() && !st.IsDir()
 }
 
-// fileError is an error about a file that a verb was told to read.
+// fileError is an error about an input file of a verb.
 type fileError struct {
 	path string
 	err  error
@@ -286,7 +286,7 @@ func readError(path string, err error) error {
 	return jobs.Fail(code, &fileError{path, err})
 }
 
-// refused gives an error of what was asked for its exit code.
+// refused gives errors about what the user asked for their exit code.
 func refused(err error) error {
 	if asked := (*results.Refused)(nil); errors.As(err, &asked) {
 		return usage("%w", asked)
@@ -294,8 +294,8 @@ func refused(err error) error {
 	return err
 }
 
-// outputError gives an error of writing an output its exit code: a place that refuses files is the user's to change, all else
-// is up to the file system.
+// outputError gives an error of writing an output its exit code. The user can change a place that refuses files; all other errors
+// are the file system's.
 func outputError(err error) error {
 	if errors.Is(err, os.ErrExist) {
 		return usage("%w. Choose another name, or -f replaces it", err)
@@ -307,7 +307,7 @@ func outputError(err error) error {
 	return err
 }
 
-// advice says what to do about errors whose text tells only what, where and why.
+// advice says what to do about errors whose text says only what, where and why.
 func advice(err error) string {
 	path, missing := "FILE", "Check the path."
 	if file := (*fileError)(nil); errors.As(err, &file) {
@@ -340,7 +340,7 @@ func advice(err error) string {
 		{xtf.ErrCorrupt, changed},
 		{graph.ErrCorrupt, changed},
 		{column.ErrCorrupt, changed},
-		{trace.ErrCorrupt, "Copy the archive again."}, // after those: parts of results are read as a trace's are
+		{trace.ErrCorrupt, "Copy the archive again."}, // after those: parts of results are read like those of traces
 		{receivelog.ErrNotLog, "Give what coppice record --log-ranks wrote: DIR/logs/RANK.log."},
 		{receivelog.ErrCorrupt, "Copy the log again, or record the program again."},
 		{receivelog.ErrCut, "It ends before its first call: record the program again."},
@@ -357,7 +357,7 @@ func advice(err error) string {
 	return ""
 }
 
-// instead is what to give in place of path, where a result is asked for, or a trace, and it is none.
+// instead says what to give in place of path, which is not a result or not a trace.
 func instead(path string, result bool) string {
 	inside := filepath.Join(path, "run.xtf")
 	if _, err := os.Stat(inside); err == nil && result {
@@ -384,7 +384,7 @@ func instead(path string, result bool) string {
 	return "Give a file that coppice analyze wrote."
 }
 
-// openRuns are the runs that a verb reads; they are closed when it has ended. It is safe for concurrent use.
+// openRuns are the runs that a verb reads. They are closed when it ends. It is safe for concurrent use.
 type openRuns struct {
 	lock sync.Mutex
 	list []*results.Run
@@ -401,7 +401,7 @@ func (o *openRuns) open(path string) (*results.Run, error) {
 	return r, nil
 }
 
-// about writes a document about a run in JSON: what all documents tell of it, then the value under its key.
+// about writes a document about a run in JSON: the envelope of all documents, then the value under its key.
 func about(w io.Writer, run *results.Run, key string, v any) error {
 	a, err := results.NewAnswer(run, v, nil)
 	if err != nil {
@@ -410,8 +410,8 @@ func about(w io.Writer, run *results.Run, key string, v any) error {
 	return a.WriteJSON(w, a.Brief, key, v)
 }
 
-// close closes the runs of a verb that ended with err. Where a part of one could not be read and the verb went on without, its result
-// is partial: no other place decides so, for any verb and format.
+// close closes the runs of a verb that ended with err. If a part of a run could not be read and the verb went on without it, the
+// verb's result is partial. Only this place decides that, for every verb and format.
 func (o *openRuns) close(err error) error {
 	var paths []string
 	var first string
@@ -429,7 +429,7 @@ func (o *openRuns) close(err error) error {
 			paths = append(paths, r.Path)
 			first = cmp.Or(first, lost[0].Error)
 		}
-		r.Close() // it was read only: nothing to lose
+		r.Close() // it was only read: nothing can be lost
 	}
 	if code := jobs.ExitCode(err); len(paths) == 0 || code != jobs.ExitDone && code != jobs.ExitFound {
 		return err

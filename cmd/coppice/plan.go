@@ -95,7 +95,7 @@ func planVerb(s streams) *cobra.Command {
 	})
 }
 
-// check looks at the flags and reads the site file.
+// check checks the flags and reads the site file.
 func (o *planFlags) check(f *pflag.FlagSet, operands []string) (site *slurm.Site, known bool, err error) {
 	switch {
 	case len(operands) != 2:
@@ -121,7 +121,7 @@ func (o *planFlags) check(f *pflag.FlagSet, operands []string) (site *slurm.Site
 	return site, known, o.override(site)
 }
 
-// readSite reads the site file, if there is one.
+// readSite reads the site file, if it exists.
 func (o *planFlags) readSite() (site *slurm.Site, known bool, err error) {
 	path := o.site
 	if path == "" {
@@ -142,7 +142,7 @@ func (o *planFlags) readSite() (site *slurm.Site, known bool, err error) {
 	return site, true, nil
 }
 
-// override gives the site what flags say about it.
+// override applies flags to the site.
 func (o *planFlags) override(site *slurm.Site) error {
 	if o.scheduler != "" && o.scheduler != site.Scheduler {
 		site.Scheduler = o.scheduler
@@ -159,7 +159,7 @@ func (o *planFlags) override(site *slurm.Site) error {
 	return nil
 }
 
-// plan is what is planned, and what is known of its input.
+// plan is the planned job and what is known of its input.
 type plan struct {
 	slurm.Plan
 	flags    *planFlags

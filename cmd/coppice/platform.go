@@ -27,7 +27,7 @@ func (o *platformOutput) define(f *pflag.FlagSet) {
 	f.StringVar(&o.name, "name", "", "name of the platform in the file and in reports")
 }
 
-// put writes a platform under the name that the flags give it.
+// put writes a platform, with the name that a flag gives.
 func (o *platformOutput) put(p *platform.Platform, notes []string, s streams) error {
 	p.Name = cmp.Or(o.name, p.Name)
 	return o.write(s, func(w io.Writer) error { return p.Write(w, notes...) })
@@ -131,7 +131,7 @@ func platformConvert(s streams) *cobra.Command {
 	}, o.check)
 }
 
-// convert writes what parameters of another tool say.
+// convert converts the parameters of another tool.
 func (o *platformOutput) convert(form, from string, s streams) error {
 	var p *platform.Platform
 	var notes []string

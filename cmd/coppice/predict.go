@@ -127,7 +127,7 @@ func (o *predictFlags) complete(f *pflag.FlagSet, operands []string) (err error)
 	return err
 }
 
-// check looks at flags that need others.
+// check checks flags that need others.
 func (o *predictFlags) check(run string) error {
 	j := &o.job
 	switch {
@@ -228,7 +228,7 @@ func (o *predictFlags) report(job *prediction.Options, r *prediction.Result, ran
 
 func (o *predictFlags) write(run *results.Run, p *predicted.Prediction, s streams) error {
 	err := o.print.print(s, p, func(w io.Writer) error { return about(w, run, "predict", p) })
-	if results.Partial(err) { // the prediction is there, its report is not
+	if results.Partial(err) { // there is a prediction, but not its report
 		return jobs.Fail(jobs.ExitPartial, err)
 	}
 	return err
@@ -251,7 +251,7 @@ func printPredicted(s streams, job *prediction.Options, r *prediction.Result, ra
 	}
 }
 
-// measure records what the representatives of the run receive, replays them here, and names their vectors to the job.
+// measure records what the representatives of the run receive, replays them on this machine, and gives their vectors to the job.
 func (o *predictFlags) measure(s streams) error {
 	job := &o.job
 	var ranks []int
@@ -302,8 +302,8 @@ func (o *predictFlags) measure(s streams) error {
 	return o.replay(r.Logs, program, vectors, copies, s)
 }
 
-// copiesOf returns how many replays of a process run at once, and how many processes a node of the platform has: as many, but
-// not more than processors here.
+// copiesOf returns how many replays of a process run at once, and how many processes a node of the platform has. The numbers are
+// equal, but the former is at most the number of processors of this machine.
 func (o *predictFlags) copiesOf(processes int) (copies, node int, err error) {
 	path := cmp.Or(o.job.Platform, o.job.Host)
 	node = 1
@@ -324,10 +324,10 @@ func (o *predictFlags) copiesOf(processes int) (copies, node int, err error) {
 	return copies, node, nil
 }
 
-// repetitions of a replay: with fewer, what other programs take from one cannot be told from its own time.
+// repetitions of a replay: with fewer, time that other programs took cannot be separated from its own.
 const repetitions = 3
 
-// replay replays the logs, each alone.
+// replay replays the logs, one after another.
 func (o *predictFlags) replay(logs, program []string, vectors string, copies int, s streams) error {
 	for _, log := range logs {
 		list, err := record.RunReplay(context.Background(), record.ReplayOptions{
@@ -351,7 +351,7 @@ func (o *predictFlags) replay(logs, program []string, vectors string, copies int
 	return nil
 }
 
-// chainCommands are what measures the computation of the representatives on a node of the target.
+// chainCommands are the commands that measure the computation of the representatives on a node of the target.
 func chainCommands(job *prediction.Options, p *predicted.Prediction) []string {
 	ranks := make([]int, len(p.Classes))
 	for i := range p.Classes {

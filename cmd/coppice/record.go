@@ -83,7 +83,7 @@ func recordVerb(s streams) *cobra.Command {
 	})
 }
 
-// sites is the value of --call-sites: a number of frames, 0 as off.
+// sites is the value of --call-sites: a number of frames, 0 for off.
 type sites int
 
 func (n *sites) Type() string { return "N" }
@@ -108,14 +108,14 @@ func (n *sites) Set(text string) error {
 	return nil
 }
 
-// defineCompiler defines the flag of how the layer between a program and its MPI library is built.
+// defineCompiler defines the flag for the compiler of the layer between a program and its MPI library.
 func defineCompiler(f *pflag.FlagSet, to *string, of string) {
 	f.StringVar(to, "cc", "", of+"compiler wrapper of the program's MPI library (default: found by the program's libraries)")
 }
 
 // recordRun records a command, or finishes a recording.
 func recordRun(o *record.Options, finish, ranks string, operands []string, s streams) (err error) {
-	if mpi.Launched() { // every rank would start the program, into one folder
+	if mpi.Launched() { // every rank would start the program and write into the same folder
 		rank, n := mpi.Start()
 		if rank > 0 {
 			return jobs.Fail(jobs.ExitUsage, errSilent)
@@ -143,8 +143,8 @@ func recordRun(o *record.Options, finish, ranks string, operands []string, s str
 	return concludeRecord(r, err, s)
 }
 
-// cacheFolder is where what is built for an MPI library is kept, "" if the user does not have such a folder: in one of all users, others
-// could put a recorder.
+// cacheFolder is the folder for what is built for an MPI library, "" if the user does not have a cache folder. It is not shared
+// by users: others could put a recorder of their own there.
 func cacheFolder() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -153,7 +153,7 @@ func cacheFolder() string {
 	return filepath.Join(dir, "coppice")
 }
 
-// concludeRecord says what was recorded. The exit status is that of the command, unless that is 0 and there is no archive.
+// concludeRecord reports what was recorded. The exit status is that of the command, unless that is 0 and there is no archive.
 func concludeRecord(r *record.Result, err error, s streams) error {
 	if err != nil {
 		return failedRecord(r, err, s)
@@ -233,7 +233,7 @@ func failedRecord(r *record.Result, err error, s streams) error {
 // mostLogs bounds the processes that write receive logs.
 const mostLogs = 1 << 16
 
-// logRanks are the processes that --log-ranks names: a list as 0-2,5, or a file of an earlier run, whose representatives they are.
+// logRanks returns the processes of --log-ranks: a list such as 0-2,5, or the representatives in the file of an earlier run.
 func logRanks(text string) ([]int, error) {
 	if text == "" {
 		return nil, nil
@@ -260,7 +260,7 @@ func logRanks(text string) ([]int, error) {
 	return slices.Compact(list), nil
 }
 
-// representatives are the processes that stand for the classes of a run.
+// representatives returns the processes that represent the classes of a run.
 func representatives(path string) ([]int, error) {
 	run, err := results.Open(path, xtf.Options{})
 	if errors.Is(err, os.ErrNotExist) {
@@ -299,7 +299,7 @@ func replayVerb(s streams) *cobra.Command {
 	return s.does(c, func(operands []string, s streams) error { return replay(o, operands, f.ArgsLenAtDash(), s) })
 }
 
-// replay replays the logs that the first operands name with the program that the others are.
+// replay replays the logs of the operands before the dash, with the program after it.
 func replay(o record.ReplayOptions, operands []string, dash int, s streams) error {
 	if dash < 1 || dash >= len(operands) {
 		return usage("name the logs, then -- and the program, as in coppice replay run1/logs/3.log -- ./program")

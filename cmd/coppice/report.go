@@ -21,10 +21,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// choice is what the flags of report choose.
+// choice is the parts of a report that its flags choose.
 type choice struct {
 	sections                  []report.Section
-	page                      bool // all sections that the file has results for
+	page                      bool // all sections for which the file has results
 	ranks, source, region, of string
 	time, lang                string
 	topology                  string
@@ -35,7 +35,7 @@ type choice struct {
 	failIf                    failIf[report.Condition]
 }
 
-// ruleFlags are the flags of what the numbers of intervals depend on.
+// ruleFlags are the flags for the rules of interval numbers.
 type ruleFlags struct {
 	productive, processors, init string
 	ioProductive                 bool
@@ -51,13 +51,13 @@ func (x *ruleFlags) define(f *pflag.FlagSet) {
 	oneOf(f, &x.processors, "processors", "participants", "processors of an interval: participants, or all processes of the run", "participants", "all")
 }
 
-// defineMeasured defines the flags of what efficiencies take for measured and for useful.
+// defineMeasured defines the flags for measured and useful time in efficiencies.
 func (x *ruleFlags) defineMeasured(f *pflag.FlagSet) {
 	oneOf(f, &x.init, "init", "exclude", "MPI_Init and MPI_Finalize in efficiencies: exclude, they are a line of their own; include, they are lost MPI time", "exclude", "include")
 	f.BoolVar(&x.ioProductive, "io-productive", false, "file I/O outside MPI is useful time; else it is lost")
 }
 
-// rules are what the flags say; those that a verb does not have are as usual.
+// rules returns the rules of the flags. Flags that a verb does not have are at their defaults.
 func (x *ruleFlags) rules() results.Rules {
 	return results.Rules{Productive: results.Productive(cmp.Or(x.productive, "mean")), AllProcesses: x.processors == "all", Init: x.init == "include", IO: x.ioProductive}
 }
@@ -160,12 +160,12 @@ func (x *choice) has(list ...report.Section) bool {
 
 var sources = map[string]results.Source{"auto": results.SourceAuto, "rows": results.SourceRows, "graph": results.SourceGraph}
 
-// defineSource defines the flag of where an answer comes from.
+// defineSource defines the flag for the source of an answer.
 func defineSource(f *pflag.FlagSet, to *string, of string) {
 	oneOf(f, to, "source", "auto", "of "+of+": rows, graph, or auto, which takes rows where the file has them", "auto", "rows", "graph")
 }
 
-// check looks at the flags before the file is opened.
+// check checks the flags before the file is opened.
 func (x *choice) check(path string, o *output) error {
 	x.page = o.format == "html" && len(x.sections) == 0
 	switch {
@@ -187,7 +187,7 @@ func (x *choice) check(path string, o *output) error {
 	return nil
 }
 
-// options reads what needs the file's definitions.
+// options reads the flags that need the file's definitions.
 func (x *choice) options(run *results.Run) (report.Options, error) {
 	o := report.Options{Sections: x.sections, Source: sources[x.source], Gaps: x.of == "gaps"}
 	var err error
@@ -237,7 +237,7 @@ func readFabric(path string) (*report.Fabric, error) {
 	return x, nil
 }
 
-// parseSections reads the names of sections.
+// parseSections parses the names of sections.
 func parseSections(names []string) ([]report.Section, error) {
 	var list []report.Section
 	for _, n := range names {
@@ -310,7 +310,7 @@ func (t *sectionTable) add(row []string) error {
 	return nil
 }
 
-// cell reads a value of column i; nothing, null and n/a stand for none.
+// cell parses a value of column i; an empty text, null and n/a mean none.
 func (t *sectionTable) cell(i int, text string) (export.Cell, error) {
 	c := &t.schema.Columns[i]
 	switch {

@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runVerb is record, and then analyze and report of what it recorded. Its flags are those of record.
+// runVerb records a program, then analyzes the recording and reports on it. Its flags are those of record.
 func runVerb(s streams) *cobra.Command {
 	c := recordVerb(s)
 	c.Use, c.Short = "run -- LAUNCHER PROGRAM", "record a program that uses MPI, analyse the recording and print the report"
 	c.Example = "coppice run -- mpirun -n 4 ./program\ncoppice run -o run1 --sample 1ms -- srun -n 64 ./program input"
 	f := c.Flags()
 	f.Lookup("output").Usage = "folder of the archive and of the result, run.xtf (default coppice-run, or coppice-run-2 and so on)"
-	_ = f.MarkHidden("finish") // it is there
+	_ = f.MarkHidden("finish") // it exists in any case
 	record := c.RunE
 	c.RunE = func(c *cobra.Command, operands []string) error {
 		if f.Changed("finish") {
@@ -36,7 +36,7 @@ func runVerb(s streams) *cobra.Command {
 			return ended
 		}
 		if _, err := os.Stat(archive); err != nil {
-			return ended // the reason is said
+			return ended // the reason has been reported
 		}
 		for _, step := range [][]string{{"analyze", archive, "-o", result}, {"report", result}} {
 			code := run(step, s.out, s.err)
@@ -53,7 +53,7 @@ func runVerb(s streams) *cobra.Command {
 	return c
 }
 
-// freeFolder is a name, or with the least number from 2 on after it, that nothing has.
+// freeFolder returns name, or name with the least number from 2 on, such that it does not exist.
 func freeFolder(name string) string {
 	free := name
 	for n := 2; ; n++ {

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// serveMemory is the budget of a server that is not given one, leastServe the least one.
+// serveMemory is the default memory of a server, leastServe the least.
 const (
 	serveMemory = 512 << 20
 	leastServe  = 64 << 20
@@ -89,13 +89,13 @@ func (o *serveFlags) serve(operands []string, s streams) error {
 	return nil
 }
 
-// browse starts a browser with an address, and does not wait for it.
+// browse opens an address in a browser, without waiting for it.
 func (s streams) browse(address string) {
 	err := errors.New("nothing here opens one")
 	for _, name := range []string{os.Getenv("BROWSER"), "xdg-open", "open"} {
-		if program, none := exec.LookPath(name); none == nil && address != "" { // a socket has none
+		if program, none := exec.LookPath(name); none == nil && address != "" { // there is no address for a socket
 			c := exec.Command(program, address)
-			c.Stderr = os.Stderr // it says what it lacks, such as a display
+			c.Stderr = os.Stderr // the browser reports what it lacks, such as a display
 			err = c.Start()
 			break
 		}

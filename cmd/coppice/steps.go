@@ -28,11 +28,11 @@ import (
 type planStep struct {
 	verb   string
 	input  string   // trace, RUN.xtf, or the folder of a recording
-	output string   // what the next step reads; "": nothing
-	more   []string // arguments of the verb
-	named  bool     // they name the output
-	mem    bool     // the verb takes --mem and the arguments do not give it
-	first  bool     // its input is there
+	output string   // the input of the next step; "": none
+	more   []string // arguments for the verb
+	named  bool     // the arguments name the output
+	mem    bool     // the verb has --mem and the arguments do not
+	first  bool     // its input exists
 	job    *slurm.Job
 
 	platform  string // of predict
@@ -40,7 +40,7 @@ type planStep struct {
 	before    *planStep
 }
 
-// planned are the verbs that can be planned, and which may follow which.
+// planned are the verbs that can be planned, each with those that can follow it.
 var planned = map[string][]string{
 	"record":  {"analyze"},
 	"analyze": {"predict", "export"},
@@ -48,7 +48,7 @@ var planned = map[string][]string{
 	"export":  {},
 }
 
-// steps makes the steps from the command line.
+// steps makes the steps of the command line.
 func (o *planFlags) steps(operands, more []string) ([]*planStep, error) {
 	first := &planStep{verb: operands[0], input: operands[1], output: o.output, more: more, first: true}
 	list := []*planStep{first}
@@ -77,7 +77,7 @@ func (o *planFlags) steps(operands, more []string) ([]*planStep, error) {
 	return list, nil
 }
 
-// complete checks the arguments of a step as its verb does, and names its output.
+// complete checks the arguments of a step in the same way as its verb, and names its output.
 func (st *planStep) complete(o *planFlags) error {
 	if st.verb == "record" {
 		return st.completeRecord(o)
@@ -125,7 +125,7 @@ func (st *planStep) complete(o *planFlags) error {
 	return nil
 }
 
-// completeRecord checks a recording: the program comes after --, after arguments of record and a second --.
+// completeRecord checks a recording: the program comes after --, or after arguments of record and a second --.
 func (st *planStep) completeRecord(o *planFlags) error {
 	switch {
 	case len(st.more) == 0:
@@ -163,7 +163,7 @@ func defaultOutput(verb, input string) string {
 	return base + ".xtf"
 }
 
-// command is the command line of the step on the nodes.
+// command returns the command line of the step on the nodes.
 func (st *planStep) command(site *slurm.Site, z *slurm.Size) (before, command []string) {
 	program := site.Coppice
 	if program == "" {
@@ -193,7 +193,7 @@ func (st *planStep) command(site *slurm.Site, z *slurm.Size) (before, command []
 	return nil, command
 }
 
-// plainPath makes a path that begins with - no flag.
+// plainPath protects a path that begins with - from being taken for a flag.
 func plainPath(path string) string {
 	if strings.HasPrefix(path, "-") {
 		return "." + string(filepath.Separator) + path
@@ -201,7 +201,7 @@ func plainPath(path string) string {
 	return path
 }
 
-// size finds out what each step has to do, and what it asks for.
+// size computes the work of each step, and the resources to ask for.
 func (p *plan) size(s streams) error {
 	for _, st := range p.steps {
 		w, about, err := p.work(st, s)
@@ -228,7 +228,7 @@ func (p *plan) size(s streams) error {
 	return nil
 }
 
-// insist replaces what was computed for the first job by what flags ask for.
+// insist applies flags to the computed resources of the first job.
 func (o *planFlags) insist(z *slurm.Size, site *slurm.Site) error {
 	if o.ranks > 0 {
 		z.Ranks, z.Decided = o.ranks, "flag --ranks"
@@ -246,7 +246,7 @@ func (o *planFlags) insist(z *slurm.Size, site *slurm.Site) error {
 	return nil
 }
 
-// recording is the size of a program that is recorded: what flags say, nothing else is known.
+// recording is the size of a job that records a program. Only flags tell it.
 func (o *planFlags) recording(z *slurm.Size) slurm.Size {
 	r := slurm.Size{
 		Ranks: z.Ranks, Nodes: z.Nodes, RanksPerNode: z.RanksPerNode, PerNode: z.PerNode, Decided: z.Decided, Time: z.Time, TimeBound: z.TimeBound,
@@ -258,7 +258,7 @@ func (o *planFlags) recording(z *slurm.Size) slurm.Size {
 	return r
 }
 
-// work is what a step has to do, and a few words about it.
+// work returns the work of a step, and a short description.
 func (p *plan) work(st *planStep, s streams) (*slurm.Work, string, error) {
 	w := &slurm.Work{Rate: float64(p.flags.rate), Sequential: cmp.Or(p.flags.serial, math.SmallestNonzeroFloat64)}
 	switch {
@@ -327,7 +327,7 @@ func scaled(bytes uint64, factor float64) uint64 {
 	return uint64(v)
 }
 
-// workOfRun measures a result that is there: its parts are processes, as even as is known.
+// workOfRun measures an existing result. Its parts are processes, of equal size as far as is known.
 func (p *plan) workOfRun(w *slurm.Work, st *planStep) (*slurm.Work, string, error) {
 	run, err := results.Open(st.input, xtf.Options{})
 	if err != nil {
@@ -348,10 +348,10 @@ func (p *plan) workOfRun(w *slurm.Work, st *planStep) (*slurm.Work, string, erro
 	return w, fmt.Sprintf("%s, %s", numbers.Bytes(w.Bytes), numbers.Plural(w.Locations, "process")), p.platformWork(w, st)
 }
 
-// even is the part of one of n, where nothing is known about them.
+// even is the size of one of n parts of equal size.
 func even(bytes uint64, n int) uint64 { return bytes / uint64(max(n, 1)) }
 
-// platformWork looks at the platform of a prediction: with contention one rank simulates it.
+// platformWork reads the platform of a prediction: with contention, one rank simulates it.
 func (p *plan) platformWork(w *slurm.Work, st *planStep) error {
 	if st.verb != "predict" || st.platform == "" {
 		return nil

@@ -1,12 +1,12 @@
-// Package callview opens files whose rows of calls leave their times to the call graph. Package xtf, which knows no call graph, opens
-// such a file too, but reads the other rows alone.
+// Package callview opens files whose rows of calls take their times from the call graph. Package xtf does not know call graphs:
+// it opens such a file too, but cannot read its rows of calls.
 //
 //	f, err := callview.OpenFile(path, xtf.Options{})
 //
 // # Memory
 //
-// The graphs of the locations asked for last are kept: as they are stored up to a quarter of the budget of the page cache, one
-// at least.
+// The graphs of the most recently used locations are kept, in their stored form: up to a quarter of the budget of the page cache,
+// and at least one.
 package callview
 
 import (
@@ -68,8 +68,8 @@ func ParseDefinitions(b []byte, locations uint32) (*trace.Definitions, error) {
 	return d, nil
 }
 
-// Attach makes the rows of calls of an open file readable, with the part of the call graph that all locations share, which is asked for
-// when the first of these rows is.
+// Attach makes the rows of calls of an open file readable. shared returns the part of the call graph that all locations share; it
+// is called for the first such row.
 func Attach(f *xtf.File, shared func() (*graph.Shared, error)) {
 	f.SetCallTimes(&graphs{file: f, shared: shared, most: f.CacheBytes() / 4})
 }
@@ -80,9 +80,9 @@ type graphs struct {
 	shared func() (*graph.Shared, error)
 
 	mu    sync.Mutex
-	list  []entry // the one used last at the end
+	list  []entry // the most recently used one last
 	bytes int64
-	most  int64 // of the blobs
+	most  int64 // most bytes of the blobs
 }
 
 type entry struct {
@@ -130,12 +130,12 @@ func (g *graphs) location(p xtf.Proc) (*ccg.Location, error) {
 	return l, nil
 }
 
-// Blobs is where the call graphs of locations are, such as a file.
+// Blobs is a store of the call graphs of locations, such as a file.
 type Blobs interface {
 	BlobBytes(p xtf.Proc, kind uint32) ([]byte, error)
 }
 
-// Location opens the call graph of a location, whose blob has size bytes.
+// Location opens the call graph of a location, and returns the size of its blob in bytes.
 func Location(f Blobs, shared *graph.Shared, p xtf.Proc) (l *ccg.Location, size int, err error) {
 	b, err := f.BlobBytes(p, xtf.KindCCGColumns)
 	if err == nil {
@@ -163,7 +163,7 @@ func Origin(f *xtf.File, l *ccg.Location) (trace.Time, error) {
 	return l.First() - trace.Time(c.Value), err
 }
 
-// damaged says that rows cannot be read where the graph is damaged.
+// damaged marks an error of a damaged graph as damage of the rows.
 func damaged(err error) error {
 	for _, e := range []error{graph.ErrCorrupt, graph.ErrLimit, ccg.ErrRange} {
 		if errors.Is(err, e) && !errors.Is(err, xtf.ErrCorrupt) {
@@ -173,7 +173,7 @@ func damaged(err error) error {
 	return err
 }
 
-// reader is what reads the calls of one location.
+// reader reads the calls of one location.
 type reader struct{ spans *ccg.Spans }
 
 func (r reader) Read(event, first uint64, begin, end []uint64) error {

@@ -1,9 +1,9 @@
-// Package capacity answers what coppice capacity asks of a model, and prints the answers: as text, as JSON, and those of a sweep as CSV.
+// Package capacity computes the answers of coppice capacity about a model, and prints them: as text, as JSON, and sweeps as CSV.
 //
 //	r, err := capacity.Solve(ctx, model, pipeline.Options{Method: pipeline.MethodWalk})
 //	err = r.Write(os.Stdout, "text")
 //
-// Numbers of documents have nine digits, those of texts four; null and a dash stand for what is not known.
+// Numbers of documents have nine digits, those of texts four. Null and a dash mean that a number is not known.
 package capacity
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
-// Report is what was asked of a model. What was not asked is nil.
+// Report is the answers about a model. Answers that were not asked for are nil.
 type Report struct {
 	Model     *pipeline.Model
 	Options   pipeline.Options
@@ -28,7 +28,7 @@ type Report struct {
 	Plan      *pipeline.Plan
 }
 
-// Solve solves a model, and tries what other numbers of chunks and more machines would bring.
+// Solve solves a model, and tries other numbers of chunks and more machines.
 func Solve(ctx context.Context, m *pipeline.Model, o pipeline.Options) (*Report, error) {
 	r := &Report{Model: m, Options: o}
 	var err error
@@ -52,10 +52,10 @@ func Check(ctx context.Context, m *pipeline.Model, o pipeline.Options) (*Report,
 	return r, err
 }
 
-// reliable is the largest error of the self-check with which answers count.
+// reliable is the largest error of the self-check with which answers are trusted.
 const reliable = 0.10
 
-// Failed reports whether the answer is not what was asked for, or does not count.
+// Failed reports whether the answer does not meet the target, or is not to be trusted.
 func (r *Report) Failed() bool {
 	if r.Simulated != nil {
 		for i := range r.Answer.Types {
@@ -76,7 +76,7 @@ func (r *Report) checked() bool {
 	return r.Model.Origin != nil && !math.IsNaN(r.Model.Origin.SelfCheckError)
 }
 
-// checkError is how far walk may be from the interval of the simulation.
+// checkError is the largest accepted distance of walk from the interval of the simulation.
 const checkError = 0.08
 
 // agrees reports whether walk is within the interval of the simulation and checkError.
@@ -84,7 +84,7 @@ func agrees(walk, sim *pipeline.TypeAnswer) bool {
 	return math.Abs(walk.Response-sim.Response) <= sim.HalfWidth+float64(checkError*sim.Response)
 }
 
-// warnings are those of the answers, and what the model says of itself.
+// warnings returns the warnings of the answers, and those of the model itself.
 func (r *Report) warnings() []string {
 	list := []string{}
 	if r.unreliable() {
@@ -124,7 +124,7 @@ func (r *Report) sweep(number func(float64) string) (head []string, rows [][]str
 	return head, rows
 }
 
-// method says how the answer came about.
+// method says how the answer was computed.
 func (r *Report) method() string {
 	a := r.Answer
 	text, samples := "method "+string(a.Method), "all states"

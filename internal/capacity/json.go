@@ -36,7 +36,7 @@ type document struct {
 	Warnings    []string              `json:"warnings"`
 }
 
-// named are values by the knob that they are of.
+// named are values, each with the name of its knob.
 type named struct {
 	Values map[string]float64 `json:"values"`
 }
@@ -98,7 +98,7 @@ func (r *Report) document() *document {
 				s := &r.Simulated.Types[i]
 				d.Check = append(d.Check, checked{t.Name, t.Response, s.Response, s.HalfWidth, t.Response/s.Response - 1})
 			}
-			if a.Method != pipeline.MethodWalk { // only walk knows what a job takes alone
+			if a.Method != pipeline.MethodWalk { // only walk computes the time of a job alone
 				t.Bounds.Alone, t.SaturatesAt = math.NaN(), math.NaN()
 			}
 		}
@@ -122,11 +122,11 @@ func (r *Report) document() *document {
 	return d
 }
 
-// digits is a number of a document as text: nine digits.
+// digits prints a number of a document: nine digits.
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', 9, 64) }
 
-// appendJSON appends a value as package json does, but numbers that are not integers with nine digits, and null for those that
-// are not finite.
+// appendJSON appends a value in the form of package json, but numbers that are not integers have nine digits, and those that are
+// not finite are null.
 func appendJSON(b []byte, v reflect.Value) []byte {
 	comma := func(i int) {
 		if i > 0 {
@@ -177,7 +177,7 @@ func appendJSON(b []byte, v reflect.Value) []byte {
 	return append(b, text...)
 }
 
-// fields are those of a struct that have a key, with those of structs in it that have no key of their own.
+// fields yields the fields of a struct that have a key. Fields of embedded structs without a key are among them.
 func fields(v reflect.Value) iter.Seq2[string, reflect.Value] {
 	return func(yield func(string, reflect.Value) bool) {
 		for i := range v.NumField() {
@@ -197,7 +197,7 @@ func fields(v reflect.Value) iter.Seq2[string, reflect.Value] {
 	}
 }
 
-// Write prints the report as text, json or, of a sweep, csv.
+// Write prints the report as text, json or, for a sweep, csv.
 func (r *Report) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":

@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
-// short is a number for people: four digits.
+// short prints a number for people: four digits.
 func short(x float64) string {
 	switch {
 	case math.IsNaN(x):
@@ -30,14 +30,14 @@ func short(x float64) string {
 	return fmt.Sprintf("%.3f", x)
 }
 
-// lines are lines of a name and what is so called.
+// lines are lines of a name and a text.
 type lines [][]string
 
 func (l *lines) add(name, format string, args ...any) {
 	*l = append(*l, []string{name, fmt.Sprintf(format, args...)})
 }
 
-// text writes the report for people.
+// text prints the report for people.
 func (r *Report) text(w io.Writer) error {
 	var l lines
 	switch {
@@ -94,7 +94,7 @@ func (r *Report) answer(w io.Writer) error {
 	return err
 }
 
-// ofType writes what holds for one type.
+// ofType prints the answer for one type.
 func (r *Report) ofType(w io.Writer, t *pipeline.TypeAnswer) {
 	if t.Name != "" {
 		fmt.Fprintf(w, "\n%s\n", t.Name)
@@ -123,7 +123,7 @@ func (r *Report) ofType(w io.Writer, t *pipeline.TypeAnswer) {
 		}
 	}
 	fmt.Fprintln(w)
-	if t.Spread != nil && !math.IsNaN(t.HalfWidth) { // of what is not known a warning says why
+	if t.Spread != nil && !math.IsNaN(t.HalfWidth) { // a warning says why a number is not known
 		var parts []string
 		for _, p := range pipeline.Percentiles {
 			parts = append(parts, fmt.Sprintf("%g %% within %s s", 100*p, short(t.Percentile[p])))
@@ -132,10 +132,10 @@ func (r *Report) ofType(w io.Writer, t *pipeline.TypeAnswer) {
 	}
 }
 
-// worthwhile is the gain from which a change is advised.
+// worthwhile is the least gain for which a change is advised.
 const worthwhile = 0.02
 
-// advice tells what is in progress at once, and what other numbers of chunks and one more of what is short would bring.
+// advice says which stages are in progress at once, and the gains of other numbers of chunks and of one more of a bottleneck.
 func (r *Report) advice(l *lines) {
 	t := &r.Answer.Types[0]
 	for i, x := range t.Occupancy[:min(len(t.Occupancy), 6)] {
@@ -256,7 +256,7 @@ func join(knobs []pipeline.Knob, list []float64) string {
 	return strings.Join(parts, "  ")
 }
 
-// verdict is what a simulation said of a setting.
+// verdict prints the result of a simulation of a setting.
 func verdict(x *pipeline.Setting) string {
 	if x.Simulated == nil {
 		return string(x.Verdict)
@@ -264,7 +264,7 @@ func verdict(x *pipeline.Setting) string {
 	return fmt.Sprintf("%s (sim %s s +- %s)", x.Verdict, short(x.Mean), short(x.HalfWidth))
 }
 
-// WriteExtracted says what was found in runs, and how well the model tells of its own run: reliable or not.
+// WriteExtracted says what was found in runs, and how well the model predicts its own run. ok is false if that is not reliable.
 func WriteExtracted(w io.Writer, e *extract.Result) (ok bool, err error) {
 	var b strings.Builder
 	if e.Jobs > 1 {

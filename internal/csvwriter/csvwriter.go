@@ -1,6 +1,6 @@
-// Package csvwriter writes all CSV of the module: RFC 4180, lines end with a line feed. Text that a spreadsheet would
-// take for a formula gets a single quote before it, as OWASP advises against CSV injection: a trace of somebody else
-// names its regions as it likes. U+FFFD stands for bytes that are not UTF-8.
+// Package csvwriter writes all CSV of the module: RFC 4180, lines end with a line feed. A text that a spreadsheet would take for
+// a formula gets a single quote before it, as OWASP advises against CSV injection: a trace of somebody else may have any names.
+// U+FFFD replaces bytes that are not UTF-8.
 package csvwriter
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Writer writes rows. Flush ends it, Error tells what failed.
+// Writer writes rows. Flush ends the output, Error returns the first error.
 type Writer struct {
 	*csv.Writer
 	row []string
@@ -39,8 +39,8 @@ func (w *Writer) WriteAll(rows [][]string) error {
 	return w.Error()
 }
 
-// safe puts a single quote before what a spreadsheet would compute: a cell that begins with =, +, -, @, a tab or the end
-// of a line. A number stays one.
+// safe puts a single quote before a text that a spreadsheet would compute: one that begins with =, +, -, @, a tab or a line end.
+// A number stays as it is.
 func safe(cell string) string {
 	if cell == "" || !strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
 		return cell

@@ -1,7 +1,7 @@
-// Package exact has numbers that are sums of ticks, shares of such sums, and decimals that people write. A [Number] is exact while its
-// whole part fits 63 bits and its denominator 64; the sums of a trace do. A longer denominator loses its lowest bits, and what is after
-// the point is right to 2^-62.
-// What has no value, such as a share of nothing, or does not fit, is not known, and so is all that is computed of it.
+// Package exact has numbers that are sums of ticks, shares of such sums, and decimals that people write. A [Number] is exact
+// while its whole part fits 63 bits and its denominator 64, which holds for sums of a trace. A longer denominator loses its
+// lowest bits; the digits after the point are then right to 2^-62. A number that is not defined, such as a share of nothing, or
+// that does not fit, is not known. Everything that is computed from it is not known either.
 package exact
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// MulDiv is a * b / c, rounded down; the largest number and false where that does not fit, as for c 0.
+// MulDiv returns a * b / c, rounded down; the largest number and false if that does not fit, or if c is 0.
 func MulDiv(a, b, c uint64) (uint64, bool) {
 	hi, lo := bits.Mul64(a, b)
 	if hi >= c {
@@ -26,7 +26,7 @@ func MulDiv(a, b, c uint64) (uint64, bool) {
 	return q, true
 }
 
-// MulSat is a * b, or the largest number where that does not fit.
+// MulSat returns a * b, or the largest number if that does not fit.
 func MulSat(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	if hi != 0 {
@@ -35,9 +35,9 @@ func MulSat(a, b uint64) uint64 {
 	return lo
 }
 
-// Number is num/den, not reduced: a share of n keeps it. The zero value is not known.
+// Number is num/den, not reduced, so that a share of n keeps the denominator n. The zero value is not known.
 type Number struct {
-	num *big.Int // which nobody changes
+	num *big.Int // never changed
 	den uint64
 }
 
@@ -53,7 +53,7 @@ func words(hi, lo uint64) *big.Int {
 	return v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(lo))
 }
 
-// ratio is num/den, where its whole part fits. A denominator of more than 64 bits loses its lowest ones.
+// ratio returns num/den if its whole part fits. A denominator of more than 64 bits loses its lowest bits.
 func ratio(num, den *big.Int) Number {
 	if den.Sign() == 0 {
 		return Number{}
@@ -73,7 +73,7 @@ func ratio(num, den *big.Int) Number {
 	return Number{num, den.Uint64()}
 }
 
-// terms are numerator and denominator; of what is not known those of 0.
+// terms returns numerator and denominator; those of 0 for a number that is not known.
 func (x Number) terms() (num, den *big.Int) {
 	if !x.Known() {
 		return new(big.Int), big.NewInt(1)
@@ -81,13 +81,13 @@ func (x Number) terms() (num, den *big.Int) {
 	return x.num, words(0, x.den)
 }
 
-// rat is the number as the standard library has it, 0 where it is not known.
+// rat converts to the standard library's form, 0 if not known.
 func (x Number) rat() *big.Rat { return new(big.Rat).SetFrac(x.terms()) }
 
 // product is a * b.
 func product(a *big.Int, b uint64) *big.Int { return new(big.Int).Mul(a, words(0, b)) }
 
-// Parse reads a decimal number such as -1.5 or 2e-6. Decimals beyond the 19th are dropped.
+// Parse reads a decimal number such as -1.5 or 2e-6. It drops decimals after the 19th.
 func Parse(text string) (Number, bool) {
 	text, power, found := strings.Cut(strings.ToLower(text), "e")
 	shift, err := strconv.Atoi(power)
@@ -110,28 +110,28 @@ func Parse(text string) (Number, bool) {
 	return x, x.Known()
 }
 
-// Float is the shortest decimal number that v is the nearest floating-point number of.
+// Float returns the shortest decimal number whose nearest floating-point number is v.
 func Float(v float64) Number {
 	x, _ := Parse(strconv.FormatFloat(v, 'e', -1, 64))
 	return x
 }
 
-// Known reports whether there is a number.
+// Known reports whether the number is known.
 func (x Number) Known() bool { return x.den != 0 }
 
-// IsInt reports whether it is a whole one.
+// IsInt reports whether it is a whole number.
 func (x Number) IsInt() bool { return x.Known() && x.rat().IsInt() }
 
-// Sign is -1, 0 or 1, of what is not known 0.
+// Sign returns -1, 0 or 1; 0 if not known.
 func (x Number) Sign() int { return x.Compare(Int(0)) }
 
-// Floor is the number rounded down, 0 where it is not known.
+// Floor returns the number rounded down, 0 if not known.
 func (x Number) Floor() int64 {
 	num, den := x.terms()
 	return new(big.Int).Div(num, den).Int64()
 }
 
-// Round is the nearest whole number, half away from zero; 0 where it is not known.
+// Round returns the nearest whole number, half away from zero; 0 if not known.
 func (x Number) Round() int64 {
 	v, _ := strconv.ParseInt(x.Fixed(0), 10, 64)
 	return v
@@ -149,7 +149,7 @@ func (x Number) Minus(y Number) Number {
 	if !x.Known() || !y.Known() {
 		return Number{}
 	}
-	by, of := y.den/gcd(x.den, y.den), x.den/gcd(x.den, y.den) // what x and y are expanded by
+	by, of := y.den/gcd(x.den, y.den), x.den/gcd(x.den, y.den) // factors that expand x and y to a common denominator
 	den := product(words(0, x.den), by)
 	if den.BitLen() > 64 {
 		switch {
@@ -202,7 +202,7 @@ func (x Number) Scale(a, b uint64) Number {
 	return x.Times(a / g).Div(b / g)
 }
 
-// Over returns x / y, a floating-point number where the terms of x or y do not fit 64 bits.
+// Over returns x / y: a floating-point number if the terms of x or y do not fit 64 bits.
 func (x Number) Over(y Number) Number {
 	switch {
 	case !x.Known() || y.Sign() == 0:
@@ -227,22 +227,22 @@ func (x Number) Compare(y Number) int {
 	return new(big.Int).Mul(num, by).Cmp(new(big.Int).Mul(other, den))
 }
 
-// Float is the nearest floating-point number on every machine, 0 where it is not known.
+// Float returns the nearest floating-point number, the same on every machine; 0 if not known.
 func (x Number) Float() float64 {
 	f, _ := x.rat().Float64()
 	return f
 }
 
-// Quotient is (hi, lo) / n, the nearest floating-point number on every machine; n is positive.
+// Quotient returns (hi, lo) / n as the nearest floating-point number, the same on every machine; n is positive.
 func Quotient(hi, lo, n uint64) float64 {
 	if hi == 0 && lo < 1<<53 && n < 1<<53 {
-		return float64(lo) / float64(n) // of numbers that are exact
+		return float64(lo) / float64(n) // both are exact
 	}
 	f, _ := new(big.Rat).SetFrac(words(hi, lo), words(0, n)).Float64()
 	return f
 }
 
-// Fixed prints the number with so many decimals, half away from zero; n/a where it is not known.
+// Fixed prints the number with so many decimals, half away from zero; n/a if not known.
 func (x Number) Fixed(decimals int) string {
 	if !x.Known() {
 		return "n/a"
@@ -254,7 +254,7 @@ func (x Number) Fixed(decimals int) string {
 	return text
 }
 
-// MarshalJSON writes [numerator, denominator], null where they are not known.
+// MarshalJSON writes [numerator, denominator], null if not known.
 func (x Number) MarshalJSON() ([]byte, error) {
 	if !x.Known() {
 		return []byte("[null,null]"), nil

@@ -1,11 +1,12 @@
-// Package heap keeps entries so that the first one in an order is at hand.
+// Package heap keeps entries in a binary heap, with the first one in an order on top.
 //
 //	h := heap.Heap[int]{Before: func(a, b int) bool { return a < b }}
 //	h.Push(7)
 //	first := h.Pop()
 package heap
 
-// Heap is a binary heap, whose first entry is at 0 of List. Before orders entries; Moved, where there is one, learns where an entry is now.
+// Heap is a binary heap. Its first entry is List[0]. Before orders entries. Moved, if it is set, is called with the new place of
+// an entry that moved.
 type Heap[T any] struct {
 	List   []T
 	Before func(a, b T) bool

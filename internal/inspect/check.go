@@ -25,27 +25,27 @@ import (
 type checked struct {
 	Kind      string           `json:"kind"` // archive or run
 	Clean     bool             `json:"clean"`
-	Found     uint64           `json:"found"` // problems, those not listed included
+	Found     uint64           `json:"found"` // problems, including those that are not listed
 	Problems  []problem        `json:"problems"`
 	Notes     []string         `json:"notes"`
 	Events    uint64           `json:"events"` // decoded, or of the run
 	Locations int              `json:"locations"`
-	Bytes     uint64           `json:"bytes"`          // that are sound
-	Pages     *uint64          `json:"pages"`          // sound ones, of a run
-	Rows      *uint64          `json:"rows"`           // that can be read, of a run
+	Bytes     uint64           `json:"bytes"`          // sound bytes
+	Pages     *uint64          `json:"pages"`          // sound pages, of a run
+	Rows      *uint64          `json:"rows"`           // readable rows, of a run
 	LostRows  *uint64          `json:"lost_rows"`      // of a run
-	Regions   *uint64          `json:"lost_locations"` // whose region's head cannot be read
+	Regions   *uint64          `json:"lost_locations"` // locations whose region's head cannot be read
 	Compared  *verify.Verified `json:"compared"`       // of a run
-	Readable  []part           `json:"readable"`       // of a run that does not open
+	Readable  []part           `json:"readable"`       // parts of a run that does not open
 
 	envelope results.Envelope
 	brief    results.Brief
 	meter    *jobs.Meter
-	mu       sync.Mutex // of meter
+	mu       sync.Mutex // guards meter
 }
 
-// Check verifies a trace or a result to the last page, with so many locations at once; show hears how far it is, nil: nobody does. A result that does not open gives an error,
-// and what of it can be read, if anything can.
+// Check verifies a trace or a result to the last page, with parallel locations at once. show, unless nil, is called with the
+// progress. For a result that does not open, err says why, and r lists the parts that can be read, if there are any.
 func Check(path string, kind Kind, parallel int, show func(jobs.Progress)) (r *results.Answer, clean bool, err error) {
 	c := &checked{Problems: []problem{}, Notes: []string{}, meter: jobs.NewMeter(mpi.Serial(), show)}
 	if kind == KindRun {
@@ -61,17 +61,17 @@ func Check(path string, kind Kind, parallel int, show func(jobs.Progress)) (r *r
 	return &results.Answer{Envelope: c.envelope, Brief: &c.brief, Value: c, Text: text}, c.Clean, err
 }
 
-// pass counts bytes that were looked at.
+// pass counts bytes that were checked.
 func (c *checked) pass(bytes uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.meter.Add(bytes)
 }
 
-// stage begins a part of the check that looks at so many bytes.
+// stage begins a part of the check that reads so many bytes.
 func (c *checked) stage(name string, bytes uint64) { c.meter.Stage(name, bytes, bytes) }
 
-// problem is one finding, with where it is.
+// problem is one finding and its place.
 type problem struct {
 	Kind     string `json:"kind"` // code of a diagnostic, page, or contradiction
 	Severity string `json:"severity"`
@@ -104,8 +104,7 @@ func (p *problem) where() string {
 	return text
 }
 
-// checkRun checks an XTF file: its pages, its call graph, and that its parts
-// agree.
+// checkRun checks an XTF file: its pages, its call graph, and whether its parts agree.
 func (c *checked) checkRun(path string, parallel int) error {
 	c.Kind = "run"
 	f, err := xtf.OpenFile(path, xtf.Options{})
@@ -121,7 +120,7 @@ func (c *checked) checkRun(path string, parallel int) error {
 	if openErr != nil && !errors.Is(openErr, xtf.ErrCorrupt) {
 		return openErr
 	}
-	pages := f // without definitions nothing tells the times of calls
+	pages := f // without definitions the times of calls are not known
 	if openErr == nil {
 		defer run.Close()
 		pages = run.File
@@ -155,7 +154,7 @@ func (c *checked) checkRun(path string, parallel int) error {
 	return nil
 }
 
-// compare runs the checks that read through the definitions.
+// compare runs the checks that need the definitions.
 func (c *checked) compare(run *results.Run, parallel int) error {
 	c.stage("graph", uint64(run.Size))
 	err := verify.CheckGraph(run, c.pass)
@@ -194,7 +193,7 @@ func (c *checked) compare(run *results.Run, parallel int) error {
 	return nil
 }
 
-// read takes over what could be read of a result.
+// read records what could be read of a result.
 func (c *checked) read(x *xtf.CheckResult) {
 	c.Found += x.Found
 	c.Bytes, c.Pages, c.Rows, c.LostRows, c.Regions = x.Bytes, &x.Pages, &x.Rows, &x.LostRows, &x.Lost
@@ -205,7 +204,7 @@ func (c *checked) add(p problem) {
 	c.Problems = append(c.Problems, p)
 }
 
-// pageProblem is a problem of a file that may not open, without definitions where there is no run.
+// pageProblem describes a problem of a file. Without an open run there are no definitions to name its place.
 func pageProblem(f *xtf.File, run *results.Run, p xtf.Problem) problem {
 	x := problem{Kind: "page", Severity: "damage", Count: max(p.Rows, 1), Contradiction: verify.Contradiction{Text: p.String()}}
 	if f != nil && p.Type != 0 {
@@ -345,7 +344,7 @@ func (c *checked) checkTrace(path string, parallel int) error {
 	return nil
 }
 
-// addCode lists the first problems of one code; notes are none.
+// addCode lists the first problems of one code. Notes are not problems.
 func (c *checked) addCode(d *trace.Definitions, p *trace.P, x *trace.CodeDiagnostics) {
 	if x.Code.Severity() == trace.Note {
 		return
@@ -366,8 +365,7 @@ func (c *checked) addCode(d *trace.Definitions, p *trace.P, x *trace.CodeDiagnos
 	}
 }
 
-// scan decodes one location and looks at what it can judge alone: order of
-// times, nesting of calls, references to definitions, the
+// scan decodes one location and checks what it can judge alone: order of times, nesting of calls, references to definitions, the
 // announced number of events.
 type scan struct {
 	events, bytes uint64
@@ -376,9 +374,9 @@ type scan struct {
 	defs          *trace.Definitions
 	known         *definitions
 	stack         []uint32
-	tasks         bool // each task has a stack of its own: calls are not looked at from their first switch on
+	tasks         bool // each task has a stack of its own: from the first switch on, calls are not checked
 	pass          func(bytes uint64)
-	announced     uint64 // events, 0 where that is not known
+	announced     uint64 // number of events; 0: not known
 	passed        uint64 // bytes
 }
 
@@ -432,7 +430,7 @@ func (s *scan) batch(b *trace.Batch) error {
 		}
 		s.events++
 	}
-	if s.announced > 0 { // events of about equal size
+	if s.announced > 0 { // events have about equal sizes
 		now := uint64(float64(s.bytes) * min(1, float64(s.events)/float64(s.announced)))
 		s.pass(now - s.passed)
 		s.passed = now
@@ -459,7 +457,8 @@ func (s *scan) leave(region uint32) {
 	s.stack = s.stack[:top]
 }
 
-// definitions has, by kind of reference, a name of the kind and a function that looks a definition up. Other kinds are not looked up.
+// definitions has, by kind of reference, a name of the kind and a function that looks up a definition. Other kinds are not
+// checked.
 type definitions [math.MaxUint8 + 1]struct {
 	name string
 	has  func(ref uint32) bool
@@ -487,7 +486,7 @@ func definitionsOf(d *trace.Definitions) *definitions {
 	return list
 }
 
-// listed returns whether a reference is that of a definition in the list.
+// listed returns a function that reports whether a reference is in the list.
 func listed[T any](list []T, refOf func(*T) uint32) (has func(ref uint32) bool) {
 	refs := make(map[uint32]bool, len(list))
 	for i := range list {
@@ -496,7 +495,7 @@ func listed[T any](list []T, refOf func(*T) uint32) (has func(ref uint32) bool) 
 	return func(ref uint32) bool { return refs[ref] }
 }
 
-// references looks up the definitions that a record names.
+// references checks that the definitions exist to which a record refers.
 func (s *scan) references(b *trace.Batch, e *trace.Event) {
 	fields, _, _, _ := b.Layout(e)
 	for i, f := range e.Kind.Info().Fields[:min(len(fields), len(e.Kind.Info().Fields))] {
@@ -507,8 +506,8 @@ func (s *scan) references(b *trace.Batch, e *trace.Event) {
 	}
 }
 
-// part is a region that can be read in a file that does not open. Its locations
-// have their ordinal: the definitions that name them are not there.
+// part is a readable region of a file that does not open. Its location is known by its ordinal, because the definitions with the
+// names are not readable.
 type part struct {
 	Ordinal *uint32     `json:"ordinal"` // of the location, null for the whole run
 	Offset  int64       `json:"offset"`
@@ -521,8 +520,7 @@ type partArray struct {
 	Readable uint64 `json:"readable"`
 }
 
-// salvage looks for what is readable in a file that does not open because of why,
-// and says whether there is something.
+// salvage lists the readable parts of a file that does not open, for the reason why. It reports whether there are any.
 func (c *checked) salvage(path string, why error) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -566,7 +564,7 @@ func (c *checked) salvage(path string, why error) bool {
 	return true
 }
 
-// partsText lists what is readable: a line a region.
+// partsText prints the readable parts, a line for each region.
 func (c *checked) partsText(w io.Writer, limit int) {
 	for i := range c.Readable[:min(limit, len(c.Readable))] {
 		p := &c.Readable[i]

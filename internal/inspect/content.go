@@ -33,7 +33,7 @@ func countDefinitions(d *trace.Definitions) definitionCounts {
 	return c
 }
 
-// content is what an XTF file consists of.
+// content describes the parts of an XTF file.
 type content struct {
 	Format      string              `json:"format"`
 	ID          string              `json:"id"`
@@ -63,7 +63,7 @@ type partTotal struct {
 	Bytes uint64 `json:"bytes"`
 }
 
-// newContent lists what the file holds: one region head per location is read.
+// newContent lists the parts of the file. It reads one region head per location.
 func newContent(r *results.Run) (*content, error) {
 	id := r.File.FileID()
 	c := &content{
@@ -109,8 +109,7 @@ func newContent(r *results.Run) (*content, error) {
 	return c, nil
 }
 
-// addRegion adds the arrays of a region, by the place of their type in the
-// table, and returns its blobs.
+// addRegion adds the arrays of a region to totals, by the index of their type, and returns its blobs.
 func addRegion(r *results.Run, p xtf.Proc, totals []arrayTotal) ([]xtf.SectionInfo, error) {
 	for i := range totals {
 		t := &r.File.Types().All()[i]
@@ -129,7 +128,7 @@ func addRegion(r *results.Run, p xtf.Proc, totals []arrayTotal) ([]xtf.SectionIn
 	return r.File.Blobs(p)
 }
 
-// sectionNames are those of the sections of a file.
+// sectionNames are the names of the sections of a file.
 var sectionNames = map[uint32]string{
 	xtf.KindDefinitions: "definitions", xtf.KindTypes: "types", xtf.KindDirectory: "directory", xtf.KindProvenance: "provenance",
 	xtf.KindCCG: "call graph", xtf.KindNames: "names", xtf.KindNodeNames: "names of intervals",

@@ -58,7 +58,7 @@ func Recognise(path string) (Kind, []byte, error) {
 	head = head[:n]
 	switch {
 	case bytes.HasPrefix(head, []byte("\x89XTF")), strings.HasSuffix(path, ".xtf"),
-		len(head) == xtf.SuperblockSize && len(bytes.Trim(head, "\x00")) == 0: // of a result before its superblock is written
+		len(head) == xtf.SuperblockSize && len(bytes.Trim(head, "\x00")) == 0: // a result whose superblock is not written yet
 		return KindRun, head, nil
 	case receivelog.Recognise(head):
 		return KindLog, head, nil
@@ -68,7 +68,7 @@ func Recognise(path string) (Kind, []byte, error) {
 	return KindTrace, head, nil
 }
 
-// Measured is what is in a trace, and what its analysis needs.
+// Measured describes a trace, and what its analysis needs.
 type Measured struct {
 	Kind         string              `json:"kind"`
 	Format       string              `json:"format"`
@@ -98,7 +98,7 @@ type recordCounts struct {
 	Communications uint64 `json:"communications"`
 }
 
-// Trace tells what is in a trace.
+// Trace describes a trace.
 func Trace(path string) (*results.Answer, error) {
 	src, err := jobs.OpenPath(path)
 	if err != nil {
@@ -139,7 +139,7 @@ func Measure(src trace.Source) (*Measured, error) {
 		return nil, err
 	}
 	x.DefBytes = len(encoded)
-	var longest uint64 // events
+	var longest uint64 // in events
 	for p := range trace.P(d.NumLocations()) {
 		size, err := src.Measure(p)
 		if err != nil {
@@ -183,7 +183,7 @@ func (x *Measured) text(w io.Writer, path string, e *results.Envelope, b *result
 	return table.WriteFacts(w, path, append(rows, []string{"description", numbers.Clean(x.Description, 200)}))
 }
 
-// eventText tells how many events there are, as far as that is known.
+// eventText prints the number of events, as far as it is known.
 func (x *Measured) eventText() string {
 	if r := x.Records; r != nil {
 		return fmt.Sprintf("%s, %s, %s", numbers.Plural(int(r.Events), "event record"), numbers.Plural(int(r.Communications), "message"), numbers.Plural(int(r.States), "state"))
@@ -191,7 +191,7 @@ func (x *Measured) eventText() string {
 	return numbers.Count(x.Announced) + " announced by the definitions"
 }
 
-// when is a text where something is so, else empty.
+// when formats a text if so is true; else it is empty.
 func when(so bool, format string, args ...any) string {
 	if !so {
 		return ""
@@ -199,7 +199,7 @@ func when(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// spanText is the time from the first to the last event, "" where that is not known.
+// spanText prints the time from the first to the last event, "" if it is not known.
 func spanText(b *results.Brief) string {
 	if b.Last == nil {
 		return ""
@@ -220,7 +220,7 @@ type numbered struct {
 	what string
 }
 
-// partsText is a number and of what it is made.
+// partsText prints a number and the parts that it consists of.
 func partsText(all int, list []numbered) string {
 	var parts []string
 	for _, x := range list {
@@ -248,20 +248,20 @@ func definitionText(c definitionCounts) string {
 	})
 }
 
-// runContent is what is in an XTF file.
+// runContent describes an XTF file.
 type runContent struct {
 	Kind string `json:"kind"`
-	Rest string `json:"rest,omitempty"` // what a run left next to the file
+	Rest string `json:"rest,omitempty"` // files of a run next to the result
 	*content
 }
 
-// restOf tells what a run left next to a file.
+// restOf says which files of a run are next to a result.
 func restOf(path string) string {
 	host, _ := os.Hostname()
 	return xtfwriter.Rest(path, host)
 }
 
-// Run tells what is in a result.
+// Run describes a result.
 func Run(run *results.Run) (*results.Answer, error) {
 	c, err := newContent(run)
 	if err != nil {
@@ -310,7 +310,7 @@ func runText(w io.Writer, path string, e *results.Envelope, b *results.Brief, c 
 	})
 }
 
-// keptText says what of the events is in the file, and how exact.
+// keptText says which data about events are in the file, and how exact they are.
 func keptText(c *content) string {
 	text := "call graph and rows of events"
 	if !c.Rows {
@@ -325,7 +325,7 @@ func keptText(c *content) string {
 	return text + ": " + c.Bound.Text
 }
 
-// tool is the program that the provenance names.
+// tool returns the name of the program in the provenance.
 func tool(provenance json.RawMessage) string {
 	p := results.ParseProvenance(provenance)
 	if p.Tool == "" {
@@ -334,12 +334,12 @@ func tool(provenance json.RawMessage) string {
 	return numbers.Clean(fmt.Sprintf("%s (format %s, from %s)", p.Tool, p.Format, p.Kind), 200)
 }
 
-// CodeText says how often something was found.
+// CodeText says how often a problem was found.
 func CodeText(c trace.Code, count, locations uint64) string {
 	return fmt.Sprintf("%s: %d in %s", c.Text(), count, numbers.Locations(locations))
 }
 
-// codeTotals lists what was found outside of locations.
+// codeTotals lists the problems outside of locations.
 func codeTotals(ds *trace.Diagnostics) []results.CodeTotal {
 	list := []results.CodeTotal{}
 	for i := range ds.Codes {
@@ -348,7 +348,7 @@ func codeTotals(ds *trace.Diagnostics) []results.CodeTotal {
 	return list
 }
 
-// logContent is what is in a receive log.
+// logContent describes a receive log.
 type logContent struct {
 	Kind      string        `json:"kind"`
 	Library   string        `json:"mpi_library"`
@@ -401,7 +401,7 @@ func openLog(path string) (*logContent, error) {
 	return x, nil
 }
 
-// Log tells what is in a receive log.
+// Log describes a receive log.
 func Log(path string) (*results.Answer, error) {
 	x, err := openLog(path)
 	if err != nil {
@@ -433,7 +433,7 @@ func (x *logContent) text(w io.Writer, path string) error {
 	return table.WriteTable(w, []string{"<function", "calls", "received"}, rows)
 }
 
-// Status tells the state of a job from its status file.
+// Status describes the state of a job, from its status file.
 func Status(path string, b []byte) (*results.Answer, error) {
 	var st jobs.Status
 	if err := json.Unmarshal(bytes.TrimSpace(b), &st); err != nil {

@@ -4,8 +4,8 @@
 //	answer, err := query.Ask(run, &query.Question{Primitive: "stack", Process: 3, Time: "1.25s", Limit: 20})
 //	err = answer.Text(os.Stdout, 20)
 //
-// An answer has its value in JSON, its text, and what it cost: page reads, hits in the cache and comparisons. A question that makes no
-// sense is a report.Refused. An answer about rows holds Limit rows at most, 8 bytes for each column.
+// An answer has its value in JSON, its text, and its cost: page reads, hits in the cache and comparisons. A question without
+// meaning gives results.Refused. An answer about rows holds at most Limit rows, 8 bytes for each column.
 package query
 
 import (
@@ -33,7 +33,7 @@ type Question struct {
 	Key, N          string
 	Mode            string // one of Modes
 	Step            int64
-	Region          string // of the queries of the call graph, as the rest
+	Region          string // of the queries of the call graph, like the fields below
 	Ranks           string
 	Width           int
 	Limit           int
@@ -42,17 +42,17 @@ type Question struct {
 	Exact           bool           // of window
 }
 
-// asked is a question on its way to its answer.
+// asked is a question that is being answered.
 type asked struct {
 	*Question
 	run     *results.Run
 	array   *xtf.Array
-	cost    xtf.Stats // of the primitive
-	rowCost xtf.Stats // of reading the rows found
-	before  xtf.Stats // what was read before the question was asked
+	cost    xtf.Stats // of the query itself
+	rowCost xtf.Stats // of reading the rows that it found
+	before  xtf.Stats // cost before the question
 }
 
-// Primitives are those that rows answer, and then those that the call graph or indexes answer.
+// Primitives lists the queries that rows answer, then those that the call graph or indexes answer.
 func Primitives() []string { return slices.Concat(rowPrimitives, []string{"window"}, graphPrimitives) }
 
 var rowPrimitives = []string{"search", "size", "next", "at", "rows", "visible", "stats", "partner", "members", "bins"}
@@ -135,7 +135,7 @@ func (q *asked) from() (uint64, error) {
 	return 0, results.Refuse("%s needs --time, --key or --n", q.Primitive)
 }
 
-// instant reads a time or, for rows ordered by another key, a number.
+// instant reads a time or, for rows with another key, a number.
 func (q *asked) instant(flag, text string) (uint64, error) {
 	if q.array.Type().Role != xtf.RoleT {
 		return parseNumber(flag, strings.TrimPrefix(text, "#"))
@@ -143,8 +143,7 @@ func (q *asked) instant(flag, text string) (uint64, error) {
 	return results.Instant(q.run, flag, text)
 }
 
-// graphPrimitives are the queries that the call graph answers, with or without
-// rows in the file.
+// graphPrimitives are the queries that the call graph answers, whether or not the file has rows.
 var graphPrimitives = []string{"stack", "instance", "interval", "timeline", "walk"}
 
 // graphAnswer is an answer from the call graph.
@@ -155,7 +154,7 @@ type graphAnswer struct {
 	text      func(io.Writer) error
 }
 
-// answered makes an answer of a result, with what was read and compared since the question was asked.
+// answered makes an answer from a result, with the reads and comparisons since the question was asked.
 func answered[T any](q *asked, v T, err error, text func(T, io.Writer, numbers.Units) error) (*graphAnswer, error) {
 	if err != nil {
 		return nil, err
@@ -188,7 +187,7 @@ func (q *asked) graph() (*graphAnswer, error) {
 	return q.walk(g)
 }
 
-// overSpan answers what happened in a span of time.
+// overSpan answers a question about a span of time.
 func (q *asked) overSpan() (*graphAnswer, error) {
 	begin, end, ranks, err := q.span()
 	if err != nil {
@@ -218,7 +217,7 @@ func (q *asked) stack(loc trace.P) (*graphAnswer, error) {
 	x, err := lookup.NewStack(q.run, loc, at, q.Source, &q.cost)
 	a, err := answered(q, x, err, (*lookup.Stack).WriteText)
 	if err == nil && x.Source == results.SourceRows {
-		a.Cost = q.cost // without the provenance, which tells that there are rows
+		a.Cost = q.cost // without the provenance, which proves that there are rows
 	}
 	return a, err
 }
@@ -261,8 +260,7 @@ func (q *asked) walk(g *lookup.GraphReader) (*graphAnswer, error) {
 	return answered(q, x, err, (*lookup.Walk).WriteText)
 }
 
-// span is what --time A..B, or --time and --to, and --ranks choose; all of the
-// run without them.
+// span returns the span of --time A..B, or of --time and --to, and the processes of --ranks; without these flags all of the run.
 func (q *asked) span() (begin, end uint64, ranks results.Ranks, err error) {
 	first, last := q.Time, q.To
 	if a, z, ok := strings.Cut(q.Time, ".."); ok {

@@ -48,7 +48,7 @@ func (q *asked) open() error {
 	return nil
 }
 
-// typeOf is the type of primitives that are about one.
+// typeOf is the type of rows of primitives that have only one.
 var typeOf = map[string]string{"partner": "p2p", "members": "coll", "bins": "timebin"}
 
 // eventTypes are the rows that analyze --events none leaves out.
@@ -83,7 +83,7 @@ func (q *asked) findLocation() (trace.P, error) {
 	return x.First + trace.P(q.Thread), nil
 }
 
-// answer is the result of a query.
+// answer is the answer to a query about rows.
 type answer struct {
 	Primitive string     `json:"primitive"`
 	Type      string     `json:"type"`
@@ -96,7 +96,7 @@ type answer struct {
 	Side      string     `json:"side"`     // of a step that left the array: before or after
 	Size      *uint64    `json:"size"`     // of size, members and bins
 	KeyAt     *uint64    `json:"key"`      // of at
-	Position  *position  `json:"position"` // of search and next; of partner and members: the row asked about
+	Position  *position  `json:"position"` // of search and next; of partner and members: the row in question
 	Rows      []foundRow `json:"rows"`
 	Cost      xtf.Stats  `json:"cost"`
 	RowCost   xtf.Stats  `json:"row_cost"`
@@ -110,7 +110,7 @@ type answer struct {
 	typ       *xtf.Type
 }
 
-// costPart is the cost of one of the answers.
+// costPart is the cost of one of several answers.
 type costPart struct {
 	Of string `json:"of"`
 	xtf.Stats
@@ -122,7 +122,7 @@ type position struct {
 	Slot int    `json:"slot"`
 }
 
-// answer runs the primitive and reads the rows it found.
+// answer runs the query and reads the rows that it found.
 func (q *asked) answer() (*answer, error) {
 	if err := q.open(); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (q *asked) answer() (*answer, error) {
 	return a, nil
 }
 
-// primitives runs the primitive; it returns which rows to show.
+// primitives runs the query and returns the range of rows to show.
 func (q *asked) primitives(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	switch q.Primitive {
 	case "at":
@@ -177,14 +177,14 @@ func (q *asked) primitives(a *answer, x *xtf.Array) (first, rows uint64, err err
 	return a.Position.N, 1, nil
 }
 
-// at puts the place of a row into the answer.
+// at stores the place of a row in the answer.
 func (a *answer) at(pos xtf.Pos, found bool) {
 	if a.Found = found; found {
 		a.Position = &position{pos.N, pos.Page, pos.Slot}
 	}
 }
 
-// search finds the row that --n, or --time or --key with --mode, choose.
+// search finds the row that --n, or --time or --key with --mode, chooses.
 func (q *asked) search(a *answer, x *xtf.Array) error {
 	if q.byNumber() {
 		n, err := q.number()
@@ -202,7 +202,7 @@ func (q *asked) search(a *answer, x *xtf.Array) error {
 	return err
 }
 
-// next finds a row some steps further.
+// next finds the row some steps further.
 func (q *asked) next(a *answer, x *xtf.Array) (err error) {
 	var pos xtf.Pos
 	var side xtf.Side
@@ -223,7 +223,7 @@ func (q *asked) next(a *answer, x *xtf.Array) (err error) {
 
 func (q *asked) byNumber() bool { return q.N != "" }
 
-// numbers are the rows from --n on, up to --to.
+// numbers returns the range of row numbers from --n up to --to.
 func (q *asked) numbers(x *xtf.Array) (first, last uint64, err error) {
 	last = x.Len()
 	if first, err = q.number(); err == nil && q.To != "" {
@@ -232,7 +232,7 @@ func (q *asked) numbers(x *xtf.Array) (first, last uint64, err error) {
 	return first, last, err
 }
 
-// keys are those from --time or --key on, up to --to.
+// keys returns the range of keys from --time or --key up to --to.
 func (q *asked) keys() (first, last uint64, err error) {
 	last = xtf.Never
 	if q.Time != "" || q.Key != "" {
@@ -294,7 +294,7 @@ func (q *asked) rows(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	return first, min(last-first, uint64(q.Limit)), nil
 }
 
-// sumOver is one sum of a type over a span of time, in three answers.
+// sumOver is one sum of a type over a span of time, computed in three ways.
 type sumOver struct {
 	Name         string `json:"name"`
 	Lower        uint64 `json:"lower"`
@@ -324,7 +324,7 @@ func (q *asked) visible(a *answer, x *xtf.Array) error {
 	return err
 }
 
-// window is the span of time of rows: --ranks has no place there.
+// window returns the span of time of rows. It refuses --ranks.
 func (q *asked) window() (begin, end uint64, err error) {
 	if q.Ranks != "" {
 		return 0, 0, results.Refuse("%s is about one location: --rank and --thread, instead of --ranks", q.Primitive)
@@ -372,7 +372,7 @@ func (q *asked) stats(a *answer) error {
 	for i := range a.Sums {
 		s := &a.Sums[i]
 		s.Name = a.typ.Sums[i].Name
-		if q.array.HasSums() { // an array without rows holds none
+		if q.array.HasSums() { // an array without rows has no sums
 			s.Lower, s.Upper, s.Interpolated, s.Exact = lower[i], upper[i], about[i], exact[i]
 		}
 	}
@@ -380,7 +380,7 @@ func (q *asked) stats(a *answer) error {
 	return nil
 }
 
-// part runs one part of an answer and adds what it cost.
+// part runs one part of an answer and records its cost.
 func (a *answer) part(cost *xtf.Stats, of string, run func(*xtf.Stats) error) error {
 	var st xtf.Stats
 	err := run(&st)
@@ -389,7 +389,7 @@ func (a *answer) part(cost *xtf.Stats, of string, run func(*xtf.Stats) error) er
 	return err
 }
 
-// window prints the answer about a span of time.
+// window prints an answer about a span of time.
 func (a *answer) window(w io.Writer, run *results.Run) error {
 	u := run.Units()
 	fmt.Fprintf(w, "%s to %s", u.Time(*a.Begin), u.Time(*a.End))
@@ -406,7 +406,7 @@ func (a *answer) window(w io.Writer, run *results.Run) error {
 	return table.WriteTable(w, []string{"<sum", "at least", "interpolated", "exact", "at most"}, rows)
 }
 
-// binsAt is the level that a query of time bins took.
+// binsAt is the level that a query of time bins chose.
 type binsAt struct {
 	Level  uint8  `json:"level"`
 	Ticks  uint64 `json:"ticks"` // in a bin, 0 for 2^64
@@ -414,8 +414,7 @@ type binsAt struct {
 	Top    uint8  `json:"top"`
 }
 
-// bins finds the rows of the time bins that overlap a span, at the level for
-// --width pixels.
+// bins finds the rows of the time bins that overlap a span, on the level for --width pixels.
 func (q *asked) bins(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	begin, end, err := q.window()
 	if err != nil {
@@ -444,8 +443,7 @@ const (
 	channelOther  = "another" // the file contradicts itself
 )
 
-// paired answers partner and members: about the row that --n, or --time and
-// --mode, choose.
+// paired answers partner and members, for the row that --n, or --time and --mode, chooses.
 func (q *asked) paired(a *answer, x *xtf.Array) error {
 	if err := q.search(a, x); err != nil || !a.Found {
 		return err
@@ -462,7 +460,7 @@ func (q *asked) paired(a *answer, x *xtf.Array) error {
 	return q.partner(a, n)
 }
 
-// rowOf is a row with its location.
+// rowOf returns a row with its location.
 func (q *asked) rowOf(a *answer, p xtf.Proc, n uint64, row []byte) foundRow {
 	r := makeRow(a.typ, n, row)
 	r.where = new(q.run.Place(trace.P(p)))
@@ -539,7 +537,7 @@ func (q *asked) members(a *answer, row []byte) error {
 	})
 }
 
-// paired tells the answer about a row in a line.
+// paired prints the answer about a row in one line.
 func (a *answer) paired() string {
 	of := fmt.Sprintf("row %d", a.Position.N)
 	switch {
@@ -563,12 +561,12 @@ func (a *answer) paired() string {
 	return fmt.Sprintf("%s and row %d of process %d, thread %d; %s", of, to.n, to.where.Process, to.where.Thread, by)
 }
 
-// foundRow is a row with its columns, by the file's own type table.
+// foundRow is a row with its columns, from the file's own type table.
 type foundRow struct {
 	n       uint64
 	typ     *xtf.Type
 	columns []uint64
-	where   *results.Place // of answers with rows of several locations
+	where   *results.Place // for answers with rows of several locations
 }
 
 func makeRow(t *xtf.Type, n uint64, row []byte) foundRow {
@@ -579,9 +577,8 @@ func makeRow(t *xtf.Type, n uint64, row []byte) foundRow {
 	return r
 }
 
-// MarshalJSON writes the row as an object: where it is, if that is not told once
-// for all, n, then the columns in their order, as the numbers that the file holds
-// (all ones stand for none).
+// MarshalJSON writes the row as an object: its location if that differs between rows, n, then the columns in their order, as the
+// numbers in the file. All ones mean none.
 func (r foundRow) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	if p := r.where; p != nil {
@@ -640,7 +637,7 @@ func (a *answer) text(w io.Writer, run *results.Run) error {
 	return err
 }
 
-// table prints the rows with their columns; references get their names.
+// table prints the rows with their columns, and names for references.
 func (a *answer) table(w io.Writer, run *results.Run) error {
 	var head []string
 	if a.Rows[0].where != nil {
@@ -669,7 +666,7 @@ func (a *answer) table(w io.Writer, run *results.Run) error {
 	return table.WriteTable(w, head, rows)
 }
 
-// cell prints a value; - stands for all ones, which mean none.
+// cell prints a value, - for all ones, which mean none.
 func cell(c *xtf.Column, v uint64, run *results.Run) string {
 	if v == 1<<(8*c.Width)-1 && c.Width >= 4 {
 		return "-"
@@ -680,7 +677,7 @@ func cell(c *xtf.Column, v uint64, run *results.Run) string {
 	return strconv.FormatUint(v, 10)
 }
 
-// columnName is the name that the value of a column refers to.
+// columnName returns the name to which the value of a column refers.
 func columnName(column string, v uint64, run *results.Run) (string, bool) {
 	switch column {
 	case "region":

@@ -10,13 +10,13 @@ import (
 // Chart is a diagram of lines. Both axes begin at 0.
 type Chart struct {
 	Title, X, Y string
-	Places      []string // along the horizontal axis, which then has no numbers: X of lines are their numbers from 0
-	Gap         string   // is at the lower edge where a line has no value
+	Places      []string // along the horizontal axis instead of numbers: X of lines are indexes from 0
+	Gap         string   // label at the lower edge where a line has no value
 	Lines       []Line
 	Marks       []Mark
 }
 
-// Line is one line of a chart. Where a coordinate is not finite it has a gap.
+// Line is one line of a chart. It has a gap where a coordinate is not finite.
 type Line struct {
 	Name   string
 	X, Y   []float64
@@ -41,18 +41,19 @@ type Part struct {
 	Share float64
 }
 
-// Size of a chart, of its margins, and bounds of what is named in it.
+// Size of a chart and its margins, and limits of its labels.
 const (
 	chartWidth, chartHeight = 760, 320
 	marginLeft, marginRight = 80, 200
 	marginTop, marginBottom = 34, 46
 	right, bottom           = chartWidth - marginRight, chartHeight - marginBottom
 	namedLines, nameLength  = 15, 30
-	namedParts              = 12 // of a bar; the others are left out
+	namedParts              = 12 // of a bar; other parts are not named
 	namedPlaces, placeName  = 12, 12
 )
 
-// colors are told apart by those who do not see all colors too (Okabe and Ito); dashes tell the next eight lines from the first.
+// colors can be told apart by people with colour blindness too (Okabe and Ito). Dashes distinguish the next eight lines from the
+// first.
 var colors = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31"}
 
 // File is a picture of charts, one below the other, and of a bar, if there is one.
@@ -80,7 +81,7 @@ func File(charts []Chart, bar *Bar) []byte {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// step is a round distance between ticks, so that there are at most 8 up to x.
+// step returns a round distance of ticks, such that there are at most 8 up to x.
 func step(x float64) float64 {
 	if !(x > 0) {
 		return 1
@@ -113,7 +114,7 @@ type scale struct{ stepX, stepY, endX, endY float64 }
 func (s *scale) x(v float64) float64 { return marginLeft + float64(v/s.endX*(right-marginLeft)) }
 func (s *scale) y(v float64) float64 { return bottom - float64(v/s.endY*(bottom-marginTop)) }
 
-// scale holds all points, and ends on ticks.
+// scale returns a scale that contains all points and ends on ticks.
 func (c *Chart) scale() *scale {
 	var mostX, mostY float64
 	for _, l := range c.Lines {
@@ -155,7 +156,7 @@ func (c *Chart) draw(p *Picture) {
 	}
 }
 
-// drawX draws the ticks of the horizontal axis: its numbers, or as many of its places as can be read.
+// drawX draws the ticks of the horizontal axis: its numbers, or as many of its places as are legible.
 func (c *Chart) drawX(p *Picture, s *scale) {
 	tick := func(v float64, text string) {
 		p.segment(s.x(v), marginTop, s.x(v), bottom, gridStyle)
@@ -207,7 +208,7 @@ func (c *Chart) drawLine(p *Picture, s *scale, k int) {
 	}
 }
 
-// shortened cuts a text that is too long.
+// shortened shortens a text to n characters.
 func shortened(text string, n int) string {
 	if r := []rune(text); len(r) > n {
 		return string(r[:n-1]) + "…"

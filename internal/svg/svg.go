@@ -1,8 +1,7 @@
-// Package svg writes pictures as SVG: text, mosaics, stacks of shares, and charts of lines that are alone as a file.
+// Package svg writes pictures as SVG: text, mosaics, stacks of shares, and line charts, which are files of their own.
 //
-// The same calls give the same bytes on every machine: coordinates are rounded to tenths before they are written, and no
-// product of floats is added to without being rounded first. Texts may be anything; they are escaped. A Picture belongs to one
-// goroutine.
+// The same calls give the same bytes on every machine: coordinates are rounded to tenths before they are written, and no product
+// of floats is added to without rounding. Texts may be anything; they are escaped. A Picture belongs to one goroutine.
 package svg
 
 import (
@@ -13,13 +12,13 @@ import (
 	"strings"
 )
 
-// Picture is the text of a picture in progress.
+// Picture is the text of a picture.
 type Picture struct{ b strings.Builder }
 
 // Add writes a line of SVG as it is.
 func (p *Picture) Add(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
 
-// String is what was written.
+// String returns the text.
 func (p *Picture) String() string { return p.b.String() }
 
 // Text writes a text at (x, y); anchor is start, middle or end.
@@ -34,7 +33,7 @@ func Escape(text string) string {
 	return b.String()
 }
 
-// Number is a coordinate, in tenths.
+// Number prints a coordinate, in tenths.
 func Number(x float64) string { return strconv.FormatFloat(math.Round(x*10)/10, 'f', -1, 64) }
 
 // NoCell is a cell of a mosaic that stays empty.
@@ -81,7 +80,7 @@ func (p *Picture) Mosaic(x, y, width, height int, rows [][]int8, classes []strin
 	p.Add(`</g>`)
 }
 
-// perCell is a / b with four decimals, rounded down.
+// perCell returns a / b with four decimals, rounded down.
 func perCell(a, b int) string {
 	v := int64(a) * 10000 / int64(b)
 	return fmt.Sprintf("%d.%04d", v/10000, v%10000)

@@ -1,8 +1,8 @@
-// Package symbols tells to what in the source an address of a program or library belongs: functions, files and lines by DWARF,
-// also those that were inlined, and functions by the symbol tables where there is no DWARF. Information that lies in a file
-// of its own is found by the build id or the debug link, in the places where debuggers look.
+// Package symbols finds the source of an address in a program or library: functions, files and lines from DWARF, including
+// inlined functions; without DWARF, functions from the symbol tables. It finds separate debug files by the build id or the debug
+// link, in the places where debuggers look.
 //
-// Files are not trusted: what is damaged has no names.
+// Files are not trusted: damaged parts give no names.
 //
 // Memory: the sections of DWARF of one file, which is not read above MaxDebug bytes, and its symbols of functions.
 package symbols
