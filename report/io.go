@@ -60,7 +60,7 @@ func fileAdvice(u *fileio.Use, least uint64) (list []string) {
 			list = append(list, fmt.Sprintf("%s: %s of %s %s begin before the end of the one before: sort them, or let MPI-IO's collective calls do it (reported from a fifth of %d on)", name, numbers.Count(s.Random()), numbers.Count(s.Followed), what, fileAmong))
 		}
 		if s.Placed >= fileAmong && s.Unaligned > s.Placed/smallOneOf {
-			list = append(list, fmt.Sprintf("%s: %s of %s %s begin at no multiple of %d bytes, the usual block of file systems: align them to the blocks or stripes of the file (reported from a tenth of %d on)", name, numbers.Count(s.Unaligned), numbers.Count(s.Placed), what, fileio.Alignment, fileAmong))
+			list = append(list, fmt.Sprintf("%s: %s of %s %s do not begin at a multiple of %d bytes, the usual block of file systems: align them to the blocks or stripes of the file (reported from a tenth of %d on)", name, numbers.Count(s.Unaligned), numbers.Count(s.Placed), what, fileio.Alignment, fileAmong))
 		}
 		if s.Again > s.Bytes/smallOneOf {
 			list = append(list, fmt.Sprintf("%s: %s of %s were read before by the same process, and not written since: keep them (reported from a tenth on)", name, numbers.Bytes(s.Again), numbers.Bytes(s.Bytes)))

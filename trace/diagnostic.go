@@ -136,7 +136,7 @@ var codes = map[Code]codeInfo{
 	DiagSuspended:       {"task-suspended", Warning, "open calls of tasks that were suspended: each part is a call; the call graph does not tell tasks apart"},
 	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that go on or end on another thread, left out from there on"},
 	DiagMigrated:        {"migrated-task", Damage, "enters and leaves of tasks' calls (attribute GUID) that do not begin and end on one thread, left out"},
-	DiagNoFrame:         {"frames-left-out", Note, "calling contexts with frames that are no open calls: call paths are without them"},
+	DiagNoFrame:         {"frames-left-out", Note, "calling contexts with frames that are not open calls: call paths are without them"},
 	DiagSampled:         {"sampled", Note, "samples: calls known from them alone have estimated times, and their number is not known"},
 	DiagSampleGap:       {"sample-gap", Note, "times of more than two periods of a sampling timer without a sample: they count for the call path sampled before"},
 	DiagBytesDiffer:     {"bytes-differ", Warning, "messages received with another length than sent"},

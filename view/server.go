@@ -248,7 +248,7 @@ func (p *params) number(name string, def, least, most uint64) uint64 {
 	}
 	n, err := parseDecimal(text)
 	if err != nil || n < least || n > most {
-		p.wrong(bad(name+"="+clip(text), "no number in range", fmt.Sprintf("Give one from %d to %d", least, most)))
+		p.wrong(bad(name+"="+clip(text), "not a number in range", fmt.Sprintf("Give one from %d to %d", least, most)))
 		return def
 	}
 	return n
@@ -278,7 +278,7 @@ func (p *params) span() (begin, end uint64) {
 		end, err = parseDecimal(b)
 	}
 	if !ok || err != nil || begin > end {
-		p.wrong(bad("t="+clip(text), "no span of time", "Give A..B in ticks, A not above B"))
+		p.wrong(bad("t="+clip(text), "not a span of time", "Give A..B in ticks, A not above B"))
 	}
 	return begin, end
 }

@@ -385,15 +385,15 @@ func (t *picture) appendSpans(b []byte) []byte {
 			}
 		}
 	}
-	behind := func(at uint64) {
+	ticks := func(at uint64) { // after the begin of the tile; negative before it
 		v := float64(at - min(at, t.begin))
 		if at < t.begin {
 			v = -float64(t.begin - at)
 		}
 		b = le.AppendUint64(b, math.Float64bits(v))
 	}
-	column(func(_ int, s *span) { behind(s.begin) })
-	column(func(_ int, s *span) { behind(s.end) })
+	column(func(_ int, s *span) { ticks(s.begin) })
+	column(func(_ int, s *span) { ticks(s.end) })
 	column(func(_ int, s *span) { b = le.AppendUint64(b, math.Float64bits(float64(s.n))) })
 	column(func(_ int, s *span) { b = le.AppendUint32(b, s.region) })
 	column(func(row int, _ *span) { b = le.AppendUint16(b, uint16(row)) })

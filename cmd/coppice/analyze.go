@@ -36,7 +36,7 @@ func (o *resultFlags) define(f *pflag.FlagSet, of string) {
 	o.run.define(f, "")
 	// of jobs that can be stopped and continued: see docs/checkpoint.md
 	f.StringVar(&o.WorkDir, "checkpoint", "", "folder for segments and the list of finished work, which all ranks must see (default "+of+".work)")
-	f.BoolVar(&o.Resume, "resume", false, "continue with what an earlier run of the same job finished, on any number of ranks; without any, begin; an output that is complete already is done")
+	f.BoolVar(&o.Resume, "resume", false, "continue with what an earlier run of the same job finished, on any number of ranks; begin anew if there is none, do nothing if the output is complete")
 	f.DurationVar(&o.Every, "checkpoint-every", 5*time.Minute, "list finished work this often, so that --resume keeps it; 0: only when the job is stopped by SIGUSR1, SIGTERM or the time limit")
 	f.DurationVar(&o.Watch.GiveUp, "watchdog", time.Hour, "end the job when nothing has moved on a rank for so long; a tenth of it gives a warning that names rank and stage; 0: never")
 	// about intervals: see docs/markers.md
@@ -54,10 +54,10 @@ func (o *resultFlags) define(f *pflag.FlagSet, of string) {
 	// about classes of processes
 	c := &o.classes
 	f.StringVar(&c.Threshold, "classes", "", "classes of processes that call the same and compute alike: within a share of the mean computation of those that call the same, such as 5%, or within a time, such as 10us; report classes shows them")
-	f.StringVar(&c.Linkage, "linkage", "complete", "of two classes how far apart: complete (their farthest members), average, single (their nearest members) or centroid")
+	f.StringVar(&c.Linkage, "linkage", "complete", "distance of two classes: complete (their farthest members), average, single (their nearest members) or centroid")
 	f.StringVar(&c.Metric, "metric", "l1", "distance of two processes: l1 (sum of differences) or l2 (Euclidean)")
-	f.StringVar(&c.Representative, "representative", "mean", "who stands for a class: the member nearest to its mean, or the medoid")
-	f.StringVar(&c.Sequence, "sequence", "calls", "processes call the same: calls (functions and sizes of communicators), or strict (partners, tags and bytes too)")
+	f.StringVar(&c.Representative, "representative", "mean", "process that represents a class: the member nearest to its mean, or the medoid")
+	f.StringVar(&c.Sequence, "sequence", "calls", "what makes processes call the same: calls (functions and sizes of communicators), or strict (partners, tags and bytes too)")
 	f.StringVar(&c.Quantum, "quantum", "", "round times to a grid of this share before they are compared, such as 1%")
 	f.Uint32Var(&c.MaxClasses, "classes-max", 0, "at most this many classes of processes that call the same, instead of a threshold")
 	f.BoolVar(&c.Dendrogram, "dendrogram", false, "keep the merges above the threshold too")

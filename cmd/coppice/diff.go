@@ -46,7 +46,7 @@ func (x *diffFlags) check(given bool) error {
 	name, text := "--threshold", x.threshold
 	if x.maxSlowdown != "" {
 		if given {
-			return usage("--threshold and --max-slowdown say the same: choose the one")
+			return usage("--threshold and --max-slowdown mean the same limit: choose one")
 		}
 		name, text = "--max-slowdown", x.maxSlowdown
 	}

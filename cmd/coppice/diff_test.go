@@ -94,7 +94,7 @@ func TestDiff(t *testing.T) {
 		{"csv", []string{a, slow, "--format", "csv"}, jobs.ExitDone, "interval,whole program,execution,"},
 		{"page", []string{a, slow, "-o", page}, jobs.ExitDone, ""},
 		{"page is there", []string{a, slow, "-o", page}, jobs.ExitUsage, "d.html"},
-		{"both thresholds", []string{a, slow, "--threshold", "1%", "--max-slowdown", "5%"}, jobs.ExitUsage, "choose the one"},
+		{"both thresholds", []string{a, slow, "--threshold", "1%", "--max-slowdown", "5%"}, jobs.ExitUsage, "choose one"},
 		{"no share", []string{a, slow, "--threshold", "fast"}, jobs.ExitUsage, "give a share"},
 		{"no condition", []string{a, slow, "--fail-if", "speed>1"}, jobs.ExitUsage, `no metric "speed"`},
 		{"no interval", []string{a, slow, "--fail-if", "interval:none.lost>1"}, jobs.ExitUsage, "interval"},

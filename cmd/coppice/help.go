@@ -202,7 +202,7 @@ func completionVerb(s streams) *cobra.Command {
 	c.ValidArgs = shells
 	return s.does(c, func(operands []string, s streams) error {
 		if err := (word{&shell, shells}).Set(operands[0]); err != nil {
-			return usage("%q is not a shell that is known: %w", operands[0], err)
+			return usage("%q is not a known shell: %w", operands[0], err)
 		}
 		switch shell {
 		case "bash":

@@ -335,7 +335,7 @@ func (p *parser) field(k trace.Kind, f *trace.Field, s string) (uint64, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%w: %q is no %s", ErrText, s, f.Name)
+	return 0, fmt.Errorf("%w: %q is not a %s", ErrText, s, f.Name)
 }
 
 // number reads a number up to limit; negative ones in two's complement.

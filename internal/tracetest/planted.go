@@ -260,8 +260,8 @@ func (g *gardener) chain() Plant {
 		p.item(q, "late_sender", at)
 		if q < n-1 {
 			p.add(q, Step{Call: "Send", Peer: q + 1, Ticks: cost})
-			behind := uint64(n - 2 - q)
-			p.Costs = append(p.Costs, PlantedCost{q, "cpu", "late_sender", work, work * behind}, PlantedCost{q, "mpi", "late_sender", cost, cost * behind})
+			later := uint64(n - 2 - q) // processes that wait in turn
+			p.Costs = append(p.Costs, PlantedCost{q, "cpu", "late_sender", work, work * later}, PlantedCost{q, "mpi", "late_sender", cost, cost * later})
 			at += cost + work
 		} else {
 			work += 1000 + cost // the last one ends last

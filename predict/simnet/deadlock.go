@@ -28,7 +28,7 @@ func (r *run) deadlock() error {
 		if d, ok := errors.AsType[*Deadlock](err); ok {
 			err = gob.NewEncoder(&text).Encode(d)
 		} else if err == nil {
-			err = errors.New("simnet: only the dataflow engine stands still")
+			err = errors.New("simnet: the dataflow engine found a deadlock, the event engine did not")
 		}
 	}
 	b, err := mpi.FromRank(r.agreeing(), 0, text.Bytes(), err)

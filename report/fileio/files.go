@@ -59,7 +59,7 @@ type Sum struct {
 	Followed    uint64 `json:"followed"` // those with an operation before
 	Sequential  uint64 `json:"sequential"`
 	Consecutive uint64 `json:"consecutive"`
-	Unaligned   uint64 `json:"unaligned"`   // begin at no multiple of Alignment
+	Unaligned   uint64 `json:"unaligned"`   // do not begin at a multiple of Alignment
 	Again       uint64 `json:"bytes_again"` // at least so many were read before by the same process, and not written since
 
 	once, reach uint64 // of reads: bytes that are not in Again, and the largest end of a read
