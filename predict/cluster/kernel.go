@@ -127,7 +127,7 @@ const (
 	squaresWide                // (x−y)², below 2^128
 )
 
-// largest sums up the larger of each two entries, modulo 2^64.
+// largest sums up the larger of each pair of entries, modulo 2^64.
 func largest(x, y []int64) uint64 {
 	var s uint64
 	y = y[:len(x)]

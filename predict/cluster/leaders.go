@@ -9,11 +9,11 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
-// A part of more points than can be clustered exactly is thinned first: in the order of ids, a point that is within
-// the radius of a leader follows the lowest such leader, and else becomes one (Hartigan, Clustering Algorithms, 1975,
-// chapter 3). Leaders are more than the radius apart from each other. They stand for all members that follow them.
+// A part with more points than can be clustered exactly is thinned first. In the order of ids, a point that is within the radius
+// of a leader follows the lowest such leader; otherwise it becomes a leader (Hartigan, Clustering Algorithms, 1975, chapter 3).
+// Leaders are more than the radius apart from each other. They represent all members that follow them.
 
-// thinning is what a rank knows of leaders.
+// thinning is what a rank knows about leaders.
 type thinning struct {
 	*merger
 	measure measure
@@ -45,7 +45,7 @@ func (s *merger) thin(points []int32) ([]int32, []link, error) {
 // mostBlock is the largest number of points that are compared with all leaders, and with each other on each rank, at once.
 const mostBlock = 256
 
-// noLeader is what stands for no leader in a minimum.
+// noLeader means no leader in a minimum.
 const noLeader = math.MaxInt64
 
 // block gives each of the points a leader, or makes it one. No rank has more than most leaders.

@@ -30,7 +30,7 @@ const (
 // MaxCentroid is the largest number of distinct vectors for centroid linkage, which no rule lets us split or share out.
 const MaxCentroid = 20000
 
-// Representative says which member stands for a class. Ties go to the lowest id.
+// Representative says which member represents a class. Ties go to the lowest id.
 type Representative uint8
 
 // The representatives.
@@ -48,9 +48,9 @@ type Threshold struct {
 	PPM uint32
 }
 
-// Options say how to cluster. The zero value is L1, complete linkage, threshold 0 (equal vectors only), the member
-// nearest to the mean. All ranks must give the same ones, but for Memory, Distances and Workers, which
-// never change a result.
+// Options say how to cluster. The zero value is L1, complete linkage, threshold 0 (equal vectors only), and as representative the
+// member nearest to the mean. All ranks must give the same options, except Memory, Distances and Workers, which never change a
+// result.
 type Options struct {
 	Metric         Metric
 	Linkage        Linkage

@@ -100,7 +100,7 @@ func (s *merger) newMatrix(t *team, points []int32) matrix {
 	return newTriangle[uint64](t, f, weights)
 }
 
-// merges returns the merges of a part, and leaves the matrix behind.
+// merges returns the merges of a part. It uses up the matrix.
 func (s *merger) merges(m matrix, points []int32) ([]link, error) {
 	links := make([]link, 0, len(points)-1)
 	each := func(l link) { links = append(links, link{points[l.a], points[l.b], l.height}) }

@@ -42,13 +42,13 @@ type Height struct {
 	Units, Pairs uint64
 }
 
-// Approximation tells what a result owes to rounding.
+// Approximation is the effect of rounding and of leaders on a result.
 type Approximation struct {
 	// Rounded is the largest L1 distance between a member's vector and its rounded one (Options.Quantum), in units of
 	// the vectors. A bound of L1 distances holds for the members as they are with 2·Rounded added.
 	Rounded uint64
-	// Leaders is the number of distinct vectors that stood for Led others, each within Radius (units of 2^-Fraction).
-	// A class that is bounded by t is then bounded by t + 2·Radius.
+	// Leaders is the number of distinct vectors that represented Led others, each within Radius (units of 2^-Fraction). The bound
+	// t of a class then grows to t + 2·Radius.
 	Leaders, Led uint32
 	Radius       uint64
 }

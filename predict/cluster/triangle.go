@@ -22,7 +22,7 @@ type triangle[E element] struct {
 	own    []int32  // slots of the rows here, ascending
 	at     []int    // place of the row of a slot here, -1 of others
 	slot   []int32  // of a cluster
-	owner  []int32  // cluster of a slot, -1 when it is no more
+	owner  []int32  // cluster of a slot, -1 if it does not exist any more
 	home   []int32  // rank of the row of a slot
 	weight []uint64 // members of a slot
 	inv    []float64
@@ -128,7 +128,7 @@ func (c *triangle[E]) nearer(x, y candidate) bool {
 // search returns the nearest to a slot, of all ranks. Collective.
 func (c *triangle[E]) search(i int32) (candidate, error) {
 	b := candidate{at: -1}
-	least, limit := ^E(0), math.Inf(1) // of means: floats only tell which cannot be nearer, they are off by less than one part in 10^15
+	least, limit := ^E(0), math.Inf(1) // of means: floats only decide which cannot be nearer; they are off by less than one part in 10^15
 	offer := func(k int32, d E) {
 		x := candidate{k, uint64(d)}
 		if c.owner[k] < 0 || !c.nearer(x, b) {
@@ -161,7 +161,7 @@ func (c *triangle[E]) search(i int32) (candidate, error) {
 	return one[0], err
 }
 
-// told is what other ranks hear of the nearest to slots, from one on: slot<<32 | at, and the entry.
+// told is the message to other ranks about the nearest to slots, from one on: slot<<32 | at, and the entry.
 func told(list []candidate, from int) (words []uint64) {
 	for i, x := range list[from:] {
 		words = append(words, two(int32(from+i), x.at), x.d)

@@ -17,7 +17,7 @@ const (
 	mostFileParts = 2_000_000
 )
 
-// FileError says what is wrong in a model, and where in its file, if it came from one.
+// FileError says what is wrong in a model, and where in its file if it came from one.
 type FileError = tomltree.Error
 
 // entry is a value of a file.
@@ -48,13 +48,13 @@ func Parse(data []byte) (*Model, error) {
 	return f.m, err
 }
 
-// file is a model file in progress. After the first error the rest of what it reads is nothing.
+// file is a model file that is being read. After the first error everything reads as zero.
 type file struct {
 	root    *entry
 	m       *Model
 	err     error
 	centers map[string]int
-	// What holds for all classes that do not say otherwise.
+	// Defaults for classes that do not have their own.
 	visits    int
 	geometric bool
 }
@@ -74,7 +74,7 @@ func (f *file) known(e *entry, what string, list ...string) {
 	}
 }
 
-// field is the entry of a key, if it is of the kind; floats may be written as integers.
+// field returns the value of a key if it is of the kind. Floats may be written as integers.
 func (f *file) field(e *entry, key string, kind tomltree.Kind) *entry {
 	v, ok := e.Fields[key]
 	if !ok || f.err != nil {
@@ -101,7 +101,7 @@ func (f *file) number(e *entry, key string, otherwise float64) float64 {
 	return otherwise
 }
 
-// integer stays within 32 bits; the checks of the model say what is too large.
+// integer reads an integer of 32 bits. The checks of the model refuse those that are too large.
 func (f *file) integer(e *entry, key string, otherwise int) int {
 	if v := f.field(e, key, tomltree.Integer); v != nil {
 		return int(max(math.MinInt32, min(math.MaxInt32, v.Whole)))
@@ -225,7 +225,7 @@ func (f *file) readOrigin() {
 	f.m.Origin = o
 }
 
-// job reads load and work of a type.
+// job reads the load and the work of a type.
 func (f *file) job(e *entry) Type {
 	t := Type{Jobs: 1}
 	if l := f.field(e, "load", tomltree.Table); l != nil {
@@ -257,7 +257,7 @@ func (f *file) job(e *entry) Type {
 	return t
 }
 
-// class reads what stages and classes have in common.
+// class reads the keys that stages and classes have in common.
 func (f *file) class(e *entry, name string, keys ...string) Class {
 	f.known(e, fmt.Sprintf("%q", name), keys...)
 	c := Class{
@@ -270,7 +270,7 @@ func (f *file) class(e *entry, name string, keys ...string) Class {
 			f.fail(v, "%q: give scv, of a visit, or task_scv, of a whole task", name)
 		case !(v.Number >= 0 && v.Number <= MaxSCV):
 			f.fail(v, "%q: task_scv %v is not 0 to %v", name, v.Number, float64(MaxSCV))
-		case c.Visits < 1 || c.Visits > MaxVisits: // said later
+		case c.Visits < 1 || c.Visits > MaxVisits: // the model's check reports it
 		case !c.SCVOfTask(v.Number):
 			f.fail(v, "%q: task_scv %v is less than the random number of visits alone makes", name, v.Number)
 		}
@@ -315,7 +315,7 @@ func (f *file) pipeline(e *entry) *Pipeline {
 	return p
 }
 
-// tasks reads a graph and puts its tasks into an order in which each comes after those it waits for.
+// tasks reads a graph. It puts the tasks into an order in which each comes after those it waits for.
 func (f *file) tasks(list []*entry, classes map[string]int) []Task {
 	ids, class, after := make([]int64, len(list)), make([]int, len(list)), make([][]int, len(list))
 	place := make(map[int64]int, len(list))
@@ -365,8 +365,8 @@ func (f *file) tasks(list []*entry, classes map[string]int) []Task {
 	return InOrder(order, class, after)
 }
 
-// Topological is the order of the list where that is possible: of the tasks whose predecessors are done it takes them as they
-// come. Tasks on cycles, and after them, are missing.
+// Topological returns an order in which each task comes after its predecessors. Of tasks whose predecessors are done it takes the
+// first in the list. Tasks on cycles, and after cycles, are missing.
 func Topological(after [][]int) []int {
 	left, next := make([]int, len(after)), make([][]int32, len(after))
 	order := make([]int, 0, len(after))
@@ -389,7 +389,7 @@ func Topological(after [][]int) []int {
 	return order
 }
 
-// InOrder makes tasks in an order of them, renumbered.
+// InOrder returns tasks in the given order, renumbered.
 func InOrder(order, class []int, after [][]int) []Task {
 	number, out := make([]int, len(order)), make([]Task, len(order))
 	for n, i := range order {
@@ -402,7 +402,7 @@ func InOrder(order, class []int, after [][]int) []Task {
 	return out
 }
 
-// findCycle goes back from a task that has no place in the order until it meets one again: those between wait for each other.
+// findCycle goes back from a task without a place in the order until it meets a task again: those between wait for each other.
 func findCycle(after [][]int, order []int) []int {
 	done := make([]bool, len(after))
 	for _, i := range order {
@@ -421,8 +421,8 @@ func findCycle(after [][]int, order []int) []int {
 
 var operators = []string{Series: "S", And: "P", Or: "OR", Choice: "ALT"}
 
-// tree reads nested lists: an operator, then its parts, each a class or another list. Parts of ALT are lists of a probability
-// and the part. It calls itself no deeper than files are nested, and returns the node.
+// tree reads nested lists: an operator, then its parts, each a class or another list. Parts of ALT are lists of a probability and
+// the part. It returns the node. Its recursion is as deep as the nesting of the file, which is bounded.
 func (f *file) tree(t *Tree, e *entry, prob float64, classes map[string]int) int {
 	v := len(t.Nodes)
 	t.Nodes = append(t.Nodes, Node{Prob: prob})
@@ -515,7 +515,7 @@ func (w *writer) line(format string, args ...any) {
 	w.b = append(fmt.Appendf(w.b, format, args...), '\n')
 }
 
-// float is the shortest text that is read back as the same number.
+// float prints the shortest text that is read back as the same number.
 func float(x float64) string {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return strings.ToLower(strings.TrimPrefix(fmt.Sprint(x), "+"))
@@ -527,7 +527,7 @@ func float(x float64) string {
 	return s
 }
 
-// demand is an inline table of seconds by center.
+// demand prints an inline table of seconds by center.
 func (w *writer) demand(list []Demand) string {
 	var parts []string
 	for _, d := range list {
@@ -536,7 +536,7 @@ func (w *writer) demand(list []Demand) string {
 	return "{ " + strings.Join(parts, ", ") + " }"
 }
 
-// job writes a type; what is not a table comes first.
+// job writes a type: first the values that are not tables.
 func (w *writer) job(t *Type, prefix string) {
 	w.line("load = { jobs = %d, think = %s }", t.Jobs, float(t.Think))
 	if t.Tree != nil {
@@ -566,7 +566,7 @@ func (w *writer) job(t *Type, prefix string) {
 	}
 }
 
-// tree is the nested lists of a node of a tree.
+// tree prints the nested lists of a node of a tree.
 func (w *writer) tree(t *Type, v int) string {
 	n := &t.Tree.Nodes[v]
 	if n.Op == Leaf {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// graph is a precedence graph: tasks in topological order, with the lists of who comes before and after. Task i comes after
-// pred[predAt[i]:predAt[i+1]]. 4 bytes for each entry.
+// graph is a precedence graph: tasks in topological order, with lists of their predecessors and successors. Task i comes after
+// pred[predAt[i]:predAt[i+1]]. An entry takes 4 bytes.
 type graph struct {
 	class          []int32
 	predAt, pred   []int32
@@ -87,7 +87,7 @@ func (p *Pipeline) graph(chunks int) *graph {
 	return g
 }
 
-// buffer is how far a stage may be ahead of the next one; 0: as far as it likes.
+// buffer is the number of chunks by which a stage may be ahead of the next one; 0: any number.
 func (p *Pipeline) buffer(stage int) int {
 	switch b := p.Stages[stage].Buffer; b {
 	case 0:
@@ -123,7 +123,7 @@ func (p *Pipeline) classes(chunks int) []Class {
 	return list
 }
 
-// explicit makes the graph of tasks that were given one by one. Edges given twice count once.
+// explicit makes a graph of explicit tasks. Edges that are given twice count once.
 func explicit(tasks []Task) *graph {
 	g := &graph{class: make([]int32, 0, len(tasks)), predAt: make([]int32, 1, len(tasks)+1)}
 	seen := make([]int32, len(tasks)) // the task that last named this one, plus one
@@ -141,7 +141,7 @@ func explicit(tasks []Task) *graph {
 	return g
 }
 
-// spans are the first begin and the last end of the tasks of each class, when each takes the time of its class and none waits.
+// spans returns the first begin and the last end of the tasks of each class, if each takes the time of its class and none waits.
 func (g *graph) spans(seconds []float64) (begin, end []float64) {
 	begin, end = slices.Repeat([]float64{math.Inf(1)}, len(seconds)), make([]float64, len(seconds))
 	ends := make([]float64, g.tasks())
@@ -156,8 +156,9 @@ func (g *graph) spans(seconds []float64) (begin, end []float64) {
 	return begin, end
 }
 
-// ClassSpans is from when to when the tasks of each class of a model's first type are in progress, when none waits, where the type is
-// a pipeline or a graph. A long pipeline is shortened; the rate is the same, and a span of the whole is scale times as long.
+// ClassSpans returns from when to when the tasks of each class of a model's first type are in progress if none waits, for a type
+// that is a pipeline or a graph. A long pipeline is shortened; its rate stays the same, and a span of the whole pipeline is scale
+// times as long.
 func (m *Model) ClassSpans() (begin, end []float64, scale float64) {
 	short, _ := m.lengths()
 	j := &m.compile(short).jobs[0]
@@ -172,7 +173,7 @@ func (m *Model) ClassSpans() (begin, end []float64, scale float64) {
 // system is a validated model in the form that solvers use.
 type system struct {
 	centers []Center
-	copies  []int // machines that each center is on, among which jobs are dealt
+	copies  []int // machines that each center has a copy on, to which jobs are dealt out
 	jobs    []job
 }
 
@@ -184,18 +185,18 @@ type job struct {
 	classes []Class
 	scv     []float64 // of a whole task of each class, when alone
 	total   []float64 // seconds of service of a task of each class
-	g       *graph    // nil where parts can be given up or chosen
-	tree    *Tree     // nil where the job was not given as a tree
-	tasks   []int32   // class of each, of a tree from left to right
+	g       *graph    // nil if parts can be abandoned or chosen
+	tree    *Tree     // nil if the job was not given as a tree
+	tasks   []int32   // class of each task; of a tree from left to right
 	count   []float64 // least expected number of tasks of each class in one job
 	demand  []float64 // least expected seconds of one job at each center
 	path    float64   // seconds of the longest path when no task waits: a lower bound of every response
 	chunks  int       // of a pipeline
 }
 
-// compile turns a valid model into a system. Pipelines get their graph, so memory is that of the tasks. Where chunks are
-// given, a pipeline is shortened to so many chunks of the size that they have, and the think time with it: the shares of
-// the time that a job spends where stay those of the whole.
+// compile turns a valid model into a system. Memory: that of the tasks, since pipelines get their graphs. If chunks are given,
+// pipelines are shortened to so many chunks of the same size, and the think time in proportion. The shares of a job's time at
+// centers stay the same.
 func (m *Model) compile(chunks []int) *system {
 	s := &system{centers: m.Centers, copies: m.copies()}
 	for i := range m.Types {
@@ -208,7 +209,7 @@ func (m *Model) compile(chunks []int) *system {
 	return s
 }
 
-// copies is the number of machines that each center is on.
+// copies returns the number of machines that have a copy of each center.
 func (m *Model) copies() []int {
 	list := slices.Repeat([]int{1}, len(m.Centers))
 	for _, g := range m.Machines {
@@ -238,7 +239,7 @@ func (t *Type) compile(centers, chunks int) job {
 	return j
 }
 
-// describe computes what follows from classes and graph or tree. Demands of 0 are left out.
+// describe computes what follows from classes and graph or tree. It removes demands of 0.
 func (j *job) describe(centers int) {
 	classes := make([]Class, len(j.classes))
 	for i, c := range j.classes {
@@ -290,8 +291,8 @@ func (c *Class) moments() (mean, scv float64) {
 	return mean, variance / square(mean)
 }
 
-// SCVOfTask sets SCV so that a whole task, when alone, has the given squared coefficient of variation: what is measured from
-// a trace is that of tasks. It returns false where the number of passes alone varies more.
+// SCVOfTask sets SCV so that a whole task, when alone, has the given squared coefficient of variation, since a trace shows whole
+// tasks. It returns false if the random number of passes alone varies more.
 func (c *Class) SCVOfTask(scv float64) bool {
 	v := float64(c.Visits)
 	var mean, squares float64
@@ -307,8 +308,8 @@ func (c *Class) SCVOfTask(scv float64) bool {
 	return variance >= 0 && !math.IsNaN(c.SCV)
 }
 
-// least returns the expected number of tasks of each class that are certainly done to their end, and a lower bound of the
-// mean response. The parts of an Or count as nothing: which one wins, and how far the others get, depends on times.
+// least returns the expected number of tasks of each class that are certainly completed, and a lower bound of the mean response.
+// The parts of an Or count as nothing, because times decide which one wins and how far the others get.
 func (t *Tree) least(total []float64) (count []float64, path float64) {
 	weight := make([]float64, len(t.Nodes))
 	weight[0] = 1
@@ -347,13 +348,13 @@ func (t *Tree) least(total []float64) (count []float64, path float64) {
 	return count, bound[0]
 }
 
-// course is how far one job has come in its graph or tree. A task that ends starts others; in a tree it may also end tasks
-// that are given up.
+// course is the progress of one job in its graph or tree. A task that ends starts others. In a tree it may also stop tasks that
+// are abandoned.
 type course struct {
 	j       *job
 	draw    *source // for choices
 	left    int     // tasks, or 1 while a tree is in progress
-	pend    []int32 // of a graph: tasks before that have not ended; of a tree: parts in progress, or the next part
+	pend    []int32 // of a graph: predecessors that have not ended; of a tree: parts in progress, or the next part
 	running []bool  // of a tree, by node
 	up      []int32 // parent node
 	leaf    []int32 // node of a task
@@ -362,7 +363,7 @@ type course struct {
 	started, stopped []int32 // by the last step
 }
 
-// newCourse prepares memory for one job at a time.
+// newCourse allocates the memory for one job at a time.
 func newCourse(j *job, draw *source) *course {
 	c := &course{j: j, draw: draw}
 	if j.g != nil {
@@ -385,7 +386,7 @@ func newCourse(j *job, draw *source) *course {
 	return c
 }
 
-// begin starts a job: started are the tasks to begin with.
+// begin starts a job; started has its first tasks.
 func (c *course) begin() {
 	c.started, c.stopped = c.started[:0], c.stopped[:0]
 	g := c.j.g
@@ -457,7 +458,7 @@ func (c *course) choose(node *Node) int {
 			return p
 		}
 	}
-	// Rounding: the last one that is possible.
+	// Rounding errors: take the last possible part.
 	for i := len(node.Parts) - 1; ; i-- {
 		if c.j.tree.Nodes[node.Parts[i]].Prob > 0 {
 			return node.Parts[i]
@@ -465,7 +466,7 @@ func (c *course) choose(node *Node) int {
 	}
 }
 
-// climb ends a node, and those above it that end with it.
+// climb ends a node, and all nodes above it that end with it.
 func (c *course) climb(v int32) {
 	for {
 		c.running[v] = false

@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Knob is a number of a model that is varied: jobs, think, chunks, buffer, STAGE.workers, STAGE.demand (a factor of it),
-// CENTER.servers, machines.NAME; where a model has several types, TYPE.jobs and so on.
+// Knob is a number of a model that is varied: jobs, think, chunks, buffer, STAGE.workers, STAGE.demand (a factor),
+// CENTER.servers, machines.NAME; in a model with several types TYPE.jobs and so on.
 type Knob struct {
 	Name   string
 	Values []float64
 }
 
-// ErrKnob means that a knob or its values are not possible.
+// ErrKnob says that a knob or its values are not possible.
 var ErrKnob = errors.New("cannot be varied")
 
-// maxValues bounds the values of a knob.
+// maxValues is the most values of a knob.
 const maxValues = 10_000
 
 // ParseKnob reads NAME=VALUES, where values are numbers and ranges of integers: 1,2,8..12.
@@ -65,7 +65,7 @@ func ParseKnob(text string) (Knob, error) {
 	return k, nil
 }
 
-// clone copies what knobs change.
+// clone copies the parts that knobs change.
 func (m *Model) clone() *Model {
 	c := *m
 	c.Centers, c.Machines, c.Types = slices.Clone(m.Centers), slices.Clone(m.Machines), slices.Clone(m.Types)
@@ -80,8 +80,8 @@ func (m *Model) clone() *Model {
 	return &c
 }
 
-// numbers calls f with the name of each number that can be varied, and where it is: an *int, a *float64, or a *[]Demand, of which
-// a factor is varied.
+// numbers calls f with the name of each number that can be varied, and a pointer to it: an *int, a *float64, or a *[]Demand, of
+// which a factor is varied.
 func (m *Model) numbers(f func(name string, at any)) {
 	for i := range m.Machines {
 		f("machines."+m.Machines[i].Name, &m.Machines[i].Count)
@@ -115,7 +115,7 @@ func (m *Model) numbers(f func(name string, at any)) {
 	}
 }
 
-// With returns the model with a knob at a value. The result may be impossible; Validate tells.
+// With returns the model with a knob at a value. The result may be impossible, which Validate reports.
 func (m *Model) With(name string, value float64) (*Model, error) {
 	c := m.clone()
 	var found []any
@@ -157,7 +157,7 @@ func (m *Model) apply(knobs []Knob, values []float64) (*Model, error) {
 	return m, m.Validate()
 }
 
-// combinations is how many there are of the values of knobs, up to a limit.
+// combinations returns the number of combinations of the knobs' values, up to a limit.
 func combinations(knobs []Knob, limit int) (int, error) {
 	n := 1
 	for i, k := range knobs {
@@ -172,7 +172,7 @@ func combinations(knobs []Knob, limit int) (int, error) {
 	return n, nil
 }
 
-// settings are n combinations, all that there are; the last knob changes fastest.
+// settings returns the n combinations. The last knob changes fastest.
 func settings(knobs []Knob, n int) [][]float64 {
 	out := make([][]float64, n)
 	for i := range out {
@@ -186,22 +186,22 @@ func settings(knobs []Knob, n int) [][]float64 {
 	return out
 }
 
-// Row is one setting of a sweep and what it gives.
+// Row is one setting of a sweep and its results.
 type Row struct {
 	Values     []float64 `json:"-"`        // of the knobs
 	Response   []float64 `json:"response"` // seconds, by type
 	Throughput []float64 `json:"throughput"`
 	Alone      []float64 `json:"alone"`
 	Bound      []float64 `json:"bound"`       // no response is less
-	Bottleneck string    `json:"bottleneck"`  // center that is used most; Nowhere: none
-	Busy       float64   `json:"utilisation"` // of it
+	Bottleneck string    `json:"bottleneck"`  // center with the highest utilisation; Nowhere: none
+	Busy       float64   `json:"utilisation"` // utilisation of the bottleneck
 }
 
-// maxSweep bounds a sweep.
+// maxSweep is the most settings of a sweep.
 const maxSweep = 100_000
 
-// Sweep solves the model at all combinations of the values of the knobs, the last one changing fastest. Workers at most
-// solve at once, 0 means one for each processor; rows do not depend on it.
+// Sweep solves the model at all combinations of the knobs' values, the last knob changing fastest. At most workers settings are
+// solved at once; 0 means one for each processor. The rows do not depend on that number.
 func Sweep(ctx context.Context, m *Model, knobs []Knob, o Options, workers int) ([]Row, error) {
 	n, err := combinations(knobs, maxSweep)
 	if err != nil {
@@ -256,7 +256,7 @@ func (a *Answer) row(values []float64) Row {
 	return r
 }
 
-// Busiest is the center with the largest utilisation, the first of several; -1 where none has a queue.
+// Busiest returns the first center with the largest utilisation; -1 if no center has a queue.
 func (a *Answer) Busiest() (center int, utilisation float64) {
 	center = -1
 	for k, c := range a.Centers {
@@ -267,18 +267,18 @@ func (a *Answer) Busiest() (center int, utilisation float64) {
 	return center, utilisation
 }
 
-// Change is one number of a model that is changed, and what comes of it.
+// Change is a change of one number of a model, and its effect.
 type Change struct {
 	Knob  string  `json:"knob"`
 	Value float64 `json:"value"`
 	Point         // with so many jobs of the type
 }
 
-// chunkFactor is the step between numbers of chunks that are tried.
+// chunkFactor is the factor between the numbers of chunks that TryChunks tries.
 const chunkFactor = 4
 
-// TryChunks solves a model with one pipeline at a quarter of its chunks, as many as it has, and four times as many; with all
-// its jobs, then with one that is alone. It is nil for other models.
+// TryChunks solves a model of one pipeline with a quarter of its chunks, its own number, and four times as many; each with all
+// its jobs, then with a single one. It returns nil for other models.
 func TryChunks(ctx context.Context, m *Model, o Options) ([]Change, error) {
 	if len(m.Types) != 1 || m.Types[0].Pipeline == nil {
 		return nil, nil
@@ -301,7 +301,7 @@ func TryChunks(ctx context.Context, m *Model, o Options) ([]Change, error) {
 	return list, nil
 }
 
-// solve solves a model of one type with some jobs and the change.
+// solve solves a model of one type with the change and a number of jobs.
 func (c *Change) solve(ctx context.Context, m *Model, o Options, jobs int) error {
 	x, err := m.With(c.Knob, c.Value)
 	if err != nil {
@@ -315,8 +315,8 @@ func (c *Change) solve(ctx context.Context, m *Model, o Options, jobs int) error
 	return err
 }
 
-// TryMore solves a model of one type with one server more at the center that is used most, and with one more of the machine
-// that it belongs to.
+// TryMore solves a model of one type with one more server at the center with the highest utilisation, and with one more of the
+// machine that it belongs to.
 func TryMore(ctx context.Context, m *Model, a *Answer) ([]Change, error) {
 	k, _ := a.Busiest()
 	if k < 0 || len(m.Types) != 1 {

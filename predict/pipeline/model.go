@@ -21,7 +21,7 @@ func (k Kind) String() string { return kinds[k] }
 
 var kinds = []string{"ps", "fcfs", "is"}
 
-// Limits of what a model may hold. They bound memory before any is taken.
+// Limits of a model. They bound memory before any is allocated.
 const (
 	MaxTasks   = 20_000_000 // of all types together, chunks times stages
 	MaxCenters = 100_000
@@ -62,12 +62,12 @@ type Task struct {
 	After []int // tasks that must have ended; their indices are lower
 }
 
-// Stage is one stage of a pipeline: a class whose demand is that of the whole stage, of which a chunk gets its share.
+// Stage is one stage of a pipeline: a class whose demand is that of the whole stage. Each chunk gets its share of it.
 type Stage struct {
 	Class
 	Overhead []Demand // added to every chunk
 	Workers  int      // chunks that may be in progress at once
-	Buffer   int      // chunks it may be ahead of the next stage; 0: that of the pipeline, Unbounded: any number
+	Buffer   int      // chunks by which it may be ahead of the next stage; 0: as the pipeline says, Unbounded: any number
 }
 
 // Unbounded is the buffer of a stage that never waits for the next one.
@@ -80,19 +80,19 @@ type Pipeline struct {
 	Stages []Stage
 }
 
-// Type is one type of jobs: so many circulate, each an instance of the same work.
+// Type is one type of jobs. A fixed number of jobs circulates, each an instance of the same work.
 type Type struct {
 	Name  string
 	Jobs  int
 	Think float64 // mean seconds between two runs of a job
-	// The work is one of these three.
+	// The work of a job is one of these three.
 	Pipeline *Pipeline
 	Tasks    []Task
 	Tree     *Tree
 	Classes  []Class // of Tasks and Tree
 }
 
-// Machine is a group of centers that is bought as a whole. Jobs are dealt to its copies in turn, and a job stays on one.
+// Machine is a group of centers that is bought as a whole. Jobs are dealt out to its copies in turn, and a job stays on its copy.
 type Machine struct {
 	Name    string
 	Centers []int
@@ -100,7 +100,7 @@ type Machine struct {
 	Price   float64
 }
 
-// Origin tells which trace a model was taken from.
+// Origin says from which trace a model was extracted.
 type Origin struct {
 	Input          string
 	Window         [2]float64 // seconds of the trace
@@ -124,13 +124,13 @@ func under(path, name string) string {
 	return path + "." + name
 }
 
-// validation is a check of a model in progress. It keeps the first impossible entry.
+// validation is a check of a model. It keeps the first impossible entry.
 type validation struct {
 	m   *Model
 	err error
 }
 
-// want notes an entry that is not as it must be, and tells whether all were until now.
+// want checks an entry, and reports whether all entries so far are possible.
 func (v *validation) want(ok bool, path, format string, args ...any) bool {
 	if !ok && v.err == nil {
 		v.err = &FileError{Key: path, Text: fmt.Sprintf(format, args...)}
@@ -138,7 +138,7 @@ func (v *validation) want(ok bool, path, format string, args ...any) bool {
 	return v.err == nil
 }
 
-// names wants a name that is there, and given once.
+// name checks that a name is there and not given twice.
 func (v *validation) name(seen map[string]bool, name, path, what string) {
 	v.want(name != "" && !seen[name], path, "%q is not a name of a %s, or one that another has", name, what)
 	seen[name] = true

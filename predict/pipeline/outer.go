@@ -2,7 +2,7 @@ package pipeline
 
 import "math"
 
-// mostRecursion is the largest number of jobs that are added one by one.
+// mostRecursion is the most jobs that are added one by one.
 const mostRecursion = 64
 
 // Point is one point of the curve over the number of jobs.
@@ -21,14 +21,14 @@ type walked struct {
 	demand   []float64 // seconds at each center in one job
 }
 
-// view is how other jobs see one job at the centers.
+// view is the load of one job at the centers, as other jobs see it.
 type view struct {
 	response       float64
 	queue, backlog []float64
 }
 
-// see mixes the two views on a job: by its own clock, which is right for jobs that come back at once, and in real time, for
-// those that come back at random.
+// see mixes two views of a job: by its work clock, which is right for jobs that come back at once, and in real time, which is
+// right for jobs that come back at random.
 func see(o *occupancy, think float64) view {
 	n := len(o.real)
 	v := view{o.response, make([]float64, n), make([]float64, n)}
@@ -46,8 +46,8 @@ func see(o *occupancy, think float64) view {
 	return v
 }
 
-// background is the other jobs that a pass sees, by center: the queue and the backlog that they are, how many customers they have there at
-// most, and the utilisation they make.
+// background is the other jobs during a pass, by center: their queue and backlog, the most customers that they have there, and
+// their utilisation.
 type background struct {
 	queue, backlog, utilisation []float64
 	others                      []int
@@ -57,11 +57,11 @@ func newBackground(centers int) *background {
 	return &background{make([]float64, centers), make([]float64, centers), make([]float64, centers), make([]int, centers)}
 }
 
-// dealt is how many of n jobs are on the fullest of the given number of machines.
+// dealt is the number of jobs, of n, on the fullest of the machines.
 func dealt(n, machines int) int { return (n-1)/machines + 1 }
 
-// saturation is the least mean cycle R+Z of n jobs alone on the centers: n D*max, where a center is dealt out to machines its
-// share of them. Which center binds comes with it; -1 where none has a queue.
+// saturation returns the least mean cycle R+Z of n jobs on the centers: n D*max, with the share of a center's machines if it has
+// several. center is the one that binds; -1 if none has a queue.
 func (s *system) saturation(demand []float64, n int) (cycle float64, center int) {
 	center = -1
 	for k, c := range s.centers {
@@ -75,7 +75,7 @@ func (s *system) saturation(demand []float64, n int) (cycle float64, center int)
 	return cycle, center
 }
 
-// recursion adds the jobs of a model with one type one by one. A job that arrives sees the others as they are without it.
+// recursion adds the jobs of a model with one type one by one. A job that arrives finds the others as they are without it.
 func (s *system) recursion(w *walker) *walked {
 	j, centers := w.j, len(s.centers)
 	views := make([]view, j.n+1) // by number of jobs
@@ -86,7 +86,7 @@ func (s *system) recursion(w *walker) *walked {
 			if b.others[k] = dealt(n, s.copies[k]) - 1; b.others[k] == 0 {
 				continue
 			}
-			// The machine had one job less when there was one less on every machine.
+			// With one job less on every machine, the fullest machine had one job less.
 			v := &views[s.copies[k]*b.others[k]]
 			x := float64(b.others[k])
 			b.queue[k], b.backlog[k] = x*v.queue[k], x*v.backlog[k]
@@ -106,7 +106,7 @@ func (s *system) recursion(w *walker) *walked {
 	return r
 }
 
-// used is the work of one job at each center, as the walk did it. Where parts are given up it is less than the whole.
+// used is the work of one job at each center in the walk. It is less than the demand if parts are abandoned.
 func (j *job) used(o *occupancy) []float64 {
 	if j.g != nil {
 		return j.demand
@@ -120,8 +120,8 @@ func (j *job) used(o *occupancy) []float64 {
 	return list
 }
 
-// queue is the mean number of customers of one job at each center. Where a bound holds, and not what the walk says, it is that of
-// a job in the system for as long as the bound says.
+// queue is the mean number of customers of one job at each center. If a bound replaces the result of the walk, the queue is that
+// of a job that is in the system for as long as the bound.
 func (r *walked) queue(think float64) []float64 {
 	list := make([]float64, len(r.last.real))
 	scale := r.response / r.last.response / (r.response + think)
@@ -131,7 +131,7 @@ func (r *walked) queue(think float64) []float64 {
 	return list
 }
 
-// Linearizer over jobs: the share of a job changes when one of another type leaves by an amount that is estimated from
+// Linearizer over jobs: when a job of another type leaves, the share of a job changes by an amount that is estimated from
 // solutions with one job less (Chandy and Neuse, CACM 25, 1982).
 const (
 	linearRounds    = 3
@@ -141,7 +141,7 @@ const (
 	linearTasks     = sampledTasks / 8
 )
 
-// linearizer is for several types, and for many jobs.
+// linearizer solves models with several types, or with many jobs.
 type linearizer struct {
 	s       *system
 	walkers []*walker
@@ -195,7 +195,7 @@ func (s *system) linear(walkers []*walker) []*walked {
 	return z.out
 }
 
-// customers is how many jobs of type r share a center with one of type t, itself not counted, when population p is there.
+// customers is the number of jobs of type r, at population p, that share a center with a job of type t, itself not counted.
 func (z *linearizer) customers(p, t, r, center int) int {
 	n := dealt(z.walkers[r].j.n, z.s.copies[center])
 	if r == t {
@@ -239,7 +239,7 @@ func (z *linearizer) core(p int, track bool) {
 	}
 }
 
-// mix moves a view towards a new one and returns the largest change. The first one is taken as it is.
+// mix moves a view towards a new one and returns the largest change. With whole it takes the new one.
 func (v *view) mix(next *view, whole bool) float64 {
 	keep := linearDamping
 	if whole {
@@ -255,8 +255,8 @@ func (v *view) mix(next *view, whole bool) float64 {
 	return change
 }
 
-// bound applies the bounds: no job is faster than alone, and no center does more work than it can. Where one would, the
-// cycles of the types that use it grow by one factor.
+// bound applies the bounds: no job is faster than alone, and no center does more work than it can. Where a center would, the
+// cycles of all types that use it grow by the same factor.
 func (z *linearizer) bound() {
 	for t, r := range z.out {
 		r.response = max(r.last.response, r.alone)

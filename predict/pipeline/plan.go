@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Target is what a plan has to reach.
+// Target is what a plan must reach.
 type Target struct {
 	Jobs          int     // 0: as the model says
 	MaxResponse   float64 // seconds, of every type; 0: any
@@ -35,10 +35,10 @@ const (
 	NotSimulated     Verdict = "not simulated"
 )
 
-// modelError is the error of walk that a verdict allows for.
+// modelError is the error of walk for which a verdict allows.
 const modelError = 0.08
 
-// Setting is one combination of values and what is known of it.
+// Setting is one combination of values and its results.
 type Setting struct {
 	Values     []float64 `json:"-"` // of Plan.Knobs
 	Cost       float64   `json:"cost"`
@@ -48,9 +48,9 @@ type Setting struct {
 	Path       float64   `json:"path"`       // the longest path: no number of servers and machines makes the response less
 	ByPath     bool      `json:"-"`          // the longest path alone excludes it
 	ByWork     bool      `json:"-"`          // the work of the busiest center alone excludes it
-	Bottleneck string    `json:"bottleneck"` // the center used most
+	Bottleneck string    `json:"bottleneck"` // center with the highest utilisation
 	Busy       float64   `json:"utilisation"`
-	Misses     string    `json:"misses"` // what target is missed; "": none
+	Misses     string    `json:"misses"` // targets that are missed; "": none
 	Verdict    Verdict   `json:"verdict"`
 	*Simulated           // nil where it was not simulated
 }
@@ -66,11 +66,11 @@ type Plan struct {
 	Target   Target   `json:"-"`
 	Knobs    []Knob   `json:"-"` // by name, values ascending
 	Answer   *Setting `json:"-"`
-	Cheaper  *Setting `json:"-"` // the best that costs less, or as much with fewer chunks, where there is one
+	Cheaper  *Setting `json:"-"` // the best one that costs less, or as much with fewer chunks, if there is one
 	Settings int      `json:"settings"`
-	Solved   int      `json:"solved"`   // not excluded by a bound
-	Bisected bool     `json:"bisected"` // too many settings to look at each
-	// Where there is no answer: how many settings each bound alone excludes, and the closest one.
+	Solved   int      `json:"solved"`   // settings that no bound excludes
+	Bisected bool     `json:"bisected"` // there were too many settings to try all
+	// Without an answer: the numbers of settings that each bound alone excludes, and the closest setting.
 	ByPath  int      `json:"excluded_by_path"`
 	ByWork  int      `json:"excluded_by_work"`
 	Closest *Setting `json:"-"`
@@ -81,7 +81,7 @@ const (
 	mostSettings = 50_000_000
 )
 
-// search is a plan in progress.
+// search is a search for a plan.
 type search struct {
 	m       *Model
 	o       PlanOptions
@@ -92,8 +92,8 @@ type search struct {
 	visited map[string]*Setting // by values
 }
 
-// MakePlan finds the cheapest setting of the knobs that meets the target: in order of cost, settings with one cost by fewer
-// chunks. The answer depends neither on the order of the knobs nor on the number of workers.
+// MakePlan finds the cheapest setting of the knobs that meets the target; of settings with equal cost, the one with fewest
+// chunks. The answer does not depend on the order of the knobs or the number of workers.
 func MakePlan(ctx context.Context, m *Model, knobs []Knob, target Target, o PlanOptions) (*Plan, error) {
 	if target.MaxResponse <= 0 && target.MinThroughput <= 0 {
 		return nil, fmt.Errorf("a plan %w without a largest response or a least throughput", ErrMethod)
@@ -133,7 +133,7 @@ func MakePlan(ctx context.Context, m *Model, knobs []Knob, target Target, o Plan
 	return p, err
 }
 
-// prepare sorts the knobs and finds what each costs.
+// prepare sorts the knobs and finds their costs.
 func (s *search) prepare(knobs []Knob) error {
 	p := s.plan
 	for _, k := range knobs {
@@ -184,7 +184,7 @@ func (s *search) order(a, b []float64) int {
 	return cmp.Or(cmp.Compare(s.cost(a), s.cost(b)), cmp.Compare(chunks, 0), slices.Compare(a, b))
 }
 
-// scan looks at all settings, cheapest first, several at once.
+// scan tries all settings, cheapest first, several at once.
 func (s *search) scan(ctx context.Context) error {
 	list := settings(s.plan.Knobs, s.plan.Settings)
 	slices.SortFunc(list, s.order)
@@ -207,7 +207,7 @@ func (s *search) scan(ctx context.Context) error {
 	return nil
 }
 
-// count adds a setting to what the plan says of the search.
+// count records a setting in the statistics of the plan.
 func (s *search) count(x *Setting) {
 	p := s.plan
 	s.visited[fmt.Sprint(x.Values)] = x
@@ -225,7 +225,7 @@ func (s *search) count(x *Setting) {
 	}
 }
 
-// at solves the setting with the given places in the lists of values, once, and tells whether it meets the target.
+// at solves the setting with the given indexes of values, once, and reports whether it meets the target.
 func (s *search) at(ctx context.Context, place []int) (*Setting, bool, error) {
 	values := make([]float64, len(place))
 	for i, p := range place {
@@ -242,10 +242,10 @@ func (s *search) at(ctx context.Context, place []int) (*Setting, bool, error) {
 	return x, x.Misses == "", nil
 }
 
-// bisect is for too many settings to look at each. It begins with the most of all that costs, and the first combination of
-// the rest that meets the target there; then it lowers one knob after the other, until none can be lowered alone. More is
-// not always better in precedence graphs (Graham's anomalies), so the neighbours of each limit are looked at too; still the
-// answer is a setting that meets the target, and not surely the cheapest one.
+// bisect is for too many settings to try all. It begins with the largest values of all knobs that cost something, and the first
+// combination of the other knobs that meets the target with these. Then it lowers one knob after the other, until none can be
+// lowered alone. More is not always better in precedence graphs (Graham's anomalies), so it tries the neighbours of each limit
+// too. The answer meets the target, but is not certainly the cheapest one.
 func (s *search) bisect(ctx context.Context) error {
 	place, err := s.feasible(ctx)
 	if err != nil || place == nil {
@@ -266,8 +266,8 @@ func (s *search) bisect(ctx context.Context) error {
 	return err
 }
 
-// feasible is a setting with the most of all that costs that meets the target, or nil. Of what is free it tries each value
-// of each knob, the others at both ends.
+// feasible returns a setting with the largest values of all knobs that cost something that meets the target, or nil. Of the other
+// knobs it tries each value of each one, with the rest at both ends.
 func (s *search) feasible(ctx context.Context) ([]int, error) {
 	low, high := make([]int, len(s.price)), make([]int, len(s.price))
 	for i, k := range s.plan.Knobs {
@@ -295,7 +295,7 @@ func (s *search) feasible(ctx context.Context) ([]int, error) {
 	return nil, nil
 }
 
-// lower finds the least value of a knob that meets the target, the others as they are.
+// lower finds the least value of a knob that meets the target, with the other knobs unchanged.
 func (s *search) lower(ctx context.Context, place []int, knob int) (int, error) {
 	try := slices.Clone(place)
 	var failed error
@@ -321,7 +321,7 @@ func (s *search) lower(ctx context.Context, place []int, knob int) (int, error) 
 	return least, failed
 }
 
-// solve tells whether a setting meets the target: by bounds, then by walk.
+// solve reports whether a setting meets the target: by bounds first, then by walk.
 func (s *search) solve(ctx context.Context, values []float64) (*Setting, error) {
 	m, err := s.m.apply(s.plan.Knobs, values)
 	if err != nil {
@@ -357,7 +357,7 @@ func (s *search) solve(ctx context.Context, values []float64) (*Setting, error) 
 	return x, nil
 }
 
-// misses says which target is not met.
+// misses says which target is missed.
 func (s *search) misses(response, throughput float64) string {
 	t := s.plan.Target
 	switch {
@@ -369,7 +369,8 @@ func (s *search) misses(response, throughput float64) string {
 	return ""
 }
 
-// judge compares a setting with a simulation of it. Where that has no mean response of a type, or is too large, it says nothing.
+// judge compares a setting with a simulation of it. It gives no verdict if the simulation has no mean response of a type, or is
+// too large.
 func (s *search) judge(ctx context.Context, x *Setting) error {
 	if s.o.NoSim || x.Bounded {
 		return nil

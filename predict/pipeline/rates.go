@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// exactSize is the largest active set whose residence times come from exact mean value analysis, one customer for each
-// task: at most 2^exactSize smaller sets are needed for it. Where a group has so many kinds that there are more than
+// exactSize is the largest active set whose residence times come from exact mean value analysis, with one customer for each task:
+// it needs at most 2^exactSize smaller sets. The limit is lower for a group with so many kinds that more than manySets sets are
+// of that size or less, or whose sets take much memory.
 // manySets sets of that size or less, or where each takes much memory, the limit is lower.
 const (
 	exactSize   = 10
@@ -37,13 +38,13 @@ const (
 	fixedPointRounds    = 500
 )
 
-// setsMemory bounds what rates keep of active sets, in bytes. Beyond it they forget all and begin anew.
+// setsMemory bounds the memory of active sets in rates, in bytes. Above it all sets are dropped.
 const setsMemory = 64 << 20
 
-// group is a component of a job: kinds of tasks that meet at centers with queues, directly or through others. Tasks of
-// different groups do not slow each other, so each group has active sets of its own.
+// group is a component of a job: kinds of tasks that share centers with queues, directly or through others. Tasks of different
+// groups do not slow each other, so each group has its own active sets.
 //
-// A kind is what classes have in common whose demands agree. Kinds and centers are numbered within the group.
+// A kind is the common form of classes with equal demands. Kinds and centers are numbered within the group.
 type group struct {
 	centers []int32 // number in the system
 	off     []int32 // demands of kind c are off[c] to off[c+1] of place, demand, scv and residual
@@ -58,7 +59,7 @@ type group struct {
 	// Background of a pass, by center.
 	queue, backlog []float64 // other jobs, all of them together
 	others         []pmf     // of centers with several servers
-	residual       []float64 // by demand: what the customer in service has less ahead of it, in units of its service
+	residual       []float64 // by demand: what is already done of the service of the customer in service, in units of its service
 
 	exact  int // largest set that is solved exactly
 	memory int // bytes that sets may take
@@ -68,7 +69,7 @@ type group struct {
 	old    []float64
 }
 
-// sets are the active sets a group has met: multisets of kinds, numbered as they come. Set 0 is the empty one.
+// sets are the active sets of a group so far: multisets of kinds, with numbers in the order of their first use. Set 0 is empty.
 type sets struct {
 	index map[string]int32
 	step  map[uint64]int32 // set, kind, and whether more, to the set with one more task of it, or one less
@@ -158,9 +159,8 @@ func (g *group) rates(id int32) (kinds []int32, rate []float64) {
 	return s.kind[a:b], s.rate[a:b]
 }
 
-// solve computes rates, queues and backlog of a set, by its smaller sets where there are few: in a closed network with one
-// customer per task, a customer that arrives somewhere sees the queues of the network without itself. It calls itself at
-// most exactSize deep.
+// solve computes rates, queues and backlog of a set, from its smaller sets if these are few: in a closed network with one
+// customer per task, an arriving customer sees the queues of the network without itself. The recursion is at most exactSize deep.
 func (g *group) solve(id int32) {
 	s := &g.sets
 	if s.done[id] == g.pass {
@@ -185,8 +185,8 @@ func (g *group) solve(id int32) {
 	s.done[id] = g.pass
 }
 
-// residence puts into w the seconds that a task of a kind spends at its centers, where it finds the queue q and the backlog l
-// of n tasks of its own job, and the background.
+// residence stores in w the seconds that a task of a kind spends at its centers, given the queue q and the backlog l of n tasks
+// of its own job, and the background.
 func (g *group) residence(kind int32, q, l []float64, n int, w []float64) {
 	for j := g.off[kind]; j < g.off[kind+1]; j++ {
 		k, d := g.place[j], g.demand[j]
@@ -252,11 +252,11 @@ func (g *group) sum(kind int32, w []float64) float64 {
 	return sum
 }
 
-// ahead is the time at a FCFS center during which a task is a whole service for those after it: its residence, less the
-// residual of its own service.
+// ahead is the time at an FCFS center for which a task delays those after it by a whole service: its residence less the residual
+// of its own service.
 func (g *group) ahead(j int32, w float64) float64 { return w - float64(g.residual[j]*g.demand[j]) }
 
-// iterate finds the residence times of a large set as a fixed point: each task sees the queues less its own share.
+// iterate finds the residence times of a large set as a fixed point. Each task sees the queues less its own share.
 func (g *group) iterate(id int32, w []float64) {
 	s, n := &g.sets, len(g.centers)
 	for i := s.first[id]; i < s.first[id+1]; i++ {
@@ -295,7 +295,7 @@ func relative(a, b float64) float64 {
 	return math.Abs(a-b) / a
 }
 
-// pmf is the distribution of a count, from first on. What is left out on both sides is below 1e-17.
+// pmf is the distribution of a count, from first on. What is cut off on both sides has a probability below 1e-17.
 type pmf struct {
 	first int
 	p     []float64
@@ -330,12 +330,12 @@ func binomial(n int, p float64, buf []float64) pmf {
 	return pmf{low, list}
 }
 
-// slowdown is the expected factor by which a customer of a center with m servers is slower than alone: E[max(1, (1+n)/m)],
-// where n, the others at the center, is the sum of two independent counts with the given means.
+// slowdown is the expected factor by which a customer of a center with m servers is slower than alone: E[max(1, (1+n)/m)]. n, the
+// others at the center, is the sum of two independent counts with the given means.
 func slowdown(m int, a pmf, meanA float64, b pmf, meanB float64) float64 {
 	servers := float64(m)
 	sum := (1 + meanA + meanB) / servers
-	// Where n+1 < m nobody waits: (1+n)/m is too little there.
+	// If n+1 < m, nobody waits: (1+n)/m is too small there.
 	for i, p := range a.p {
 		x := a.first + i
 		if x+b.first >= m-1 {
@@ -352,17 +352,17 @@ func slowdown(m int, a pmf, meanA float64, b pmf, meanB float64) float64 {
 	return math.Max(1, sum)
 }
 
-// Classes are merged into kinds where their demands agree: always when they are equal, and where there are many classes
-// when they are within mergeShare of each other, so that there are few active sets.
+// Classes are merged into kinds if their demands agree: if they are equal, and in models with many classes if they differ by at
+// most mergeShare, so that there are few active sets.
 const (
 	manyClasses = 64
 	mergeShare  = 0.01
 )
 
-// mostTrials bounds the number of customers of other jobs that a distribution is made for.
+// mostTrials is the most customers of other jobs in a distribution.
 const mostTrials = 1 << 30
 
-// shape is a job's classes cut into groups.
+// shape is the classes of a job, divided into groups.
 type shape struct {
 	groups []*group
 	// By class: its group, its kind there, and the work of one task of it, in tasks of that kind.
@@ -373,14 +373,14 @@ type shape struct {
 	width int
 }
 
-// newShape cuts classes that meet at no center with a queue into groups.
+// newShape divides classes into groups that share no center with a queue.
 func newShape(s *system, j *job) *shape {
 	n := len(j.classes)
 	h := &shape{group: make([]int32, n), kind: make([]int32, n), work: make([]float64, n), width: len(j.tasks)}
 	if j.g != nil {
 		h.width = cmp.Or(j.g.maxConcurrency, j.g.widthByLevels)
 	}
-	root := make([]int32, n) // a forest: the class that a group is known by
+	root := make([]int32, n) // a forest: the root is the class that identifies a group
 	for c := range root {
 		root[c] = int32(c)
 	}
@@ -462,7 +462,7 @@ func (g *group) fill(s *system, j *job, members []int, h *shape) {
 	g.reset()
 }
 
-// sortedByDemand orders classes so that those which are alike are neighbours.
+// sortedByDemand orders classes so that similar ones are neighbours.
 func sortedByDemand(j *job, members []int) []int {
 	center := func(a, b Demand) int { return cmp.Compare(a.Center, b.Center) }
 	seconds := func(a, b Demand) int { return cmp.Compare(a.Seconds, b.Seconds) }
@@ -474,7 +474,7 @@ func sortedByDemand(j *job, members []int) []int {
 	return list
 }
 
-// alike tells whether two classes can be one kind: demands of the same centers that are equal, or nearly so.
+// alike reports whether two classes can be one kind: demands of the same centers that are equal or, with nearly, differ little.
 func alike(a, b *Class, nearly bool) bool {
 	return a.SCV == b.SCV && slices.EqualFunc(a.Demand, b.Demand, func(x, y Demand) bool {
 		return x.Center == y.Center && (x.Seconds == y.Seconds || nearly && x.Seconds != 0 && relative(x.Seconds, y.Seconds) <= mergeShare)
@@ -507,18 +507,18 @@ func (h *shape) begin(b *background) {
 	}
 }
 
-// Constants of walk that were fixed by experiment: chosen on grids of pipelines (shared, own and mixed centers; light and
-// heavy load; five laws of service; 448 scenarios) so that the error of the response against simulation is least, before
-// the random scenarios that accuracy is stated for were drawn. They are not derived from theory.
+// Constants of walk that were fixed by experiment: on grids of pipelines (shared, own and mixed centers; light and heavy load;
+// five laws of service; 448 scenarios) such that the error of the response against simulation is least. The random scenarios of
+// the published accuracy were drawn after that. The constants are not derived from theory.
 
 // residualSCV caps the variability that the residual of the customer in service of a FCFS center is computed from.
 const residualSCV = 2.0
 
-// clockShare is how much of the view on another job comes from its work clock, when a job spends that part of its cycle
-// running. The exponent is 2.
+// clockShare is the weight of the work clock in the view of another job that spends the share running of its cycle running. The
+// exponent is 2.
 func clockShare(running float64) float64 { return square(running) }
 
-// residualDamping is what a residual shrinks by at utilisation u. The exponent is 2.
+// residualDamping is the factor of a residual at utilisation u. The exponent is 2.
 func residualDamping(u float64) float64 { return 1 - square(u) }
 
 // square is x times x, rounded before anything is added to it.

@@ -12,10 +12,10 @@ import (
 	"github.com/coppice-hpc/coppice/internal/heap"
 )
 
-// Percentiles are the shares of jobs that a simulation gives the longest response of.
+// Percentiles are the shares of jobs for which a simulation gives the longest response.
 var Percentiles = [3]float64{0.5, 0.95, 0.99}
 
-// ErrTooLarge means that a model has more tasks than a method works on.
+// ErrTooLarge says that a model has more tasks than a method can handle.
 var ErrTooLarge = errors.New("too many tasks for this method")
 
 const (
@@ -26,11 +26,11 @@ const (
 	student      = 2.093 // quantile 0.975 with 19 degrees of freedom
 )
 
-// customer is one task in progress, or a job that thinks (task -1).
+// customer is one task in progress, or a thinking job (task -1).
 type customer struct {
 	job, task int32
 	visit     int32 // center of the route it is at
-	pass      int32 // passes over the route, this one included
+	pass      int32 // passes over the route, including this one
 }
 
 // event is an entry in the heap of a station: when, in the time of the station, a customer ends.
@@ -40,7 +40,7 @@ type event struct {
 	who customer
 }
 
-// before orders events; those at one time come as they were made.
+// before orders events by time, then in the order of their creation.
 func (e event) before(f event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
 
 // simJob is one job that circulates.
@@ -52,7 +52,7 @@ type simJob struct {
 	full    bool  // on the fullest machine of every kind
 }
 
-// simulator is a simulation in progress.
+// simulator is a simulation.
 type simulator struct {
 	s        *system
 	src      *source
@@ -67,13 +67,13 @@ type simulator struct {
 	since    float64
 }
 
-// simStats are the ended jobs of one type.
+// simStats are the completed jobs of one type.
 type simStats struct {
 	response []float64 // of those on the fullest machines
 	all      int
 }
 
-// simulate runs the closed network until enough jobs have ended. Statistics begin after a tenth of them, at least 200.
+// simulate runs the closed network until enough jobs have ended. Statistics begin after a tenth of them, and after at least 200.
 func (a *Answer) simulate(ctx context.Context, m *Model) error {
 	tasks := int64(0)
 	for i := range m.Types {
@@ -113,7 +113,7 @@ func (a *Answer) simulate(ctx context.Context, m *Model) error {
 	return nil
 }
 
-// visits is the mean number of visits to centers that a job makes at most.
+// visits is an upper bound of the mean number of visits to centers that a job makes.
 func (j *job) visits() (sum float64) {
 	for _, c := range j.tasks {
 		sum += float64(j.classes[c].Visits) * float64(len(j.classes[c].Demand))
@@ -159,7 +159,7 @@ func (s *system) newSimulator(seed uint64) *simulator {
 	return z
 }
 
-// start begins all jobs: at once, or staggered over the time of one where nothing else would ever separate them.
+// start begins all jobs: at once, or staggered over the time of one job if nothing else would ever separate them.
 func (z *simulator) start() (staggered bool) {
 	constant := true
 	for i := range z.s.jobs {
@@ -183,7 +183,7 @@ func (z *simulator) start() (staggered bool) {
 	return staggered
 }
 
-// step handles one event, and tells whether a job has ended.
+// step handles one event, and reports whether a job has ended.
 func (z *simulator) step() bool {
 	i := z.order.List[0]
 	st := &z.stations[i]
@@ -212,7 +212,7 @@ func (z *simulator) begin(job int32) {
 	}
 }
 
-// enter sends a customer to the center of its visit, where it brings service.
+// enter sends a customer to the center of its visit, with its service.
 func (z *simulator) enter(who customer) {
 	x := &z.jobs[who.job]
 	j := &z.s.jobs[x.kind]
@@ -235,7 +235,7 @@ func (z *simulator) enter(who customer) {
 	z.settle(i)
 }
 
-// again tells whether a customer at the end of its route passes over it once more.
+// again reports whether a customer at the end of its route passes over it once more.
 func (z *simulator) again(who customer, class *Class) bool {
 	if class.Geometric {
 		return z.src.rng.Float64() >= 1/float64(class.Visits)
@@ -243,7 +243,7 @@ func (z *simulator) again(who customer, class *Class) bool {
 	return int(who.pass) < class.Visits
 }
 
-// moved sends on a customer that was served, and tells whether its job ended with it.
+// moved sends on a customer after service, and reports whether its job ended.
 func (z *simulator) moved(who customer) bool {
 	x := &z.jobs[who.job]
 	j := &z.s.jobs[x.kind]
@@ -282,7 +282,7 @@ func (z *simulator) moved(who customer) bool {
 	return true
 }
 
-// give takes a task of a job out of where it is.
+// give removes a task of a job from its station.
 func (z *simulator) give(job, task int32) {
 	for _, i := range z.jobs[job].station {
 		st := &z.stations[i]
@@ -303,7 +303,7 @@ func (z *simulator) give(job, task int32) {
 	}
 }
 
-// serve begins the service of the next customer that waits at a station with a free server.
+// serve begins the service of the next waiting customer at a station with a free server.
 func (z *simulator) serve(st *station) {
 	if st.kind != FCFS || st.head == len(st.wait) || len(st.heap.List) >= st.servers {
 		return
@@ -391,8 +391,8 @@ type waiting struct {
 	who     customer
 }
 
-// station is one copy of a center in a simulation. Processors that share their time have a clock of their own, which runs at
-// the rate that each customer is served at; customers end in the order of what that clock must show.
+// station is one copy of a center in a simulation. Processors that share their time have a clock of their own, which runs at the
+// rate at which each customer is served. Customers end in the order of the time on that clock.
 type station struct {
 	kind    Kind
 	servers int
@@ -416,7 +416,7 @@ func (st *station) rate() float64 {
 	return float64(st.servers) / float64(st.count)
 }
 
-// sync brings a station to a time; measure adds to the statistics.
+// sync advances a station to a time. With measure it adds to the statistics.
 func (st *station) sync(now float64, measure bool) {
 	dt := now - st.last
 	st.last = now
@@ -446,14 +446,14 @@ func (z *simulator) settle(i int) {
 	z.order.Fix(st.rank)
 }
 
-// find returns the place of a task among those in service, or among those that wait; -1 where it is not.
+// find returns the index of a task among those in service, or among those that wait; -1 if it is not among them.
 func (st *station) find(job, task int32) (served, waits int) {
 	return slices.IndexFunc(st.heap.List, func(e event) bool { return e.who.job == job && e.who.task == task }),
 		slices.IndexFunc(st.wait[st.head:], func(w waiting) bool { return w.who.job == job && w.who.task == task })
 }
 
-// source draws random numbers. Its logarithm and exponential are our own, since those of package math round differently
-// on different processors, and a simulated event that comes earlier by one bit could change a whole run.
+// source draws random numbers. Its logarithm and exponential are own code, because those of package math round differently on
+// different processors: an event that comes earlier by one bit could change a whole run.
 type source struct {
 	rng   *rand.Rand
 	spare float64 // a normal variate that is left over

@@ -27,26 +27,26 @@ const (
 // Methods lists them, the default first.
 func Methods() []Method { return []Method{MethodWalk, MethodBounds, MethodTree, MethodSim} }
 
-// Options choose how a model is solved. The zero value is the default.
+// Options say how a model is solved. The zero value is the default.
 type Options struct {
 	Method   Method   // "": walk
 	Operator Operator // of tree; "": exp
 	Seed     uint64
-	Samples  int    // walks that a mean is taken of; 0: as many as the size of a job asks for
-	SimJobs  uint32 // jobs that a simulation ends; 0: likewise
+	Samples  int    // walks for a mean; 0: chosen by the size of a job
+	SimJobs  uint32 // jobs that a simulation completes; 0: chosen likewise
 }
 
-// Answer is what a method found.
+// Answer is the result of a method.
 type Answer struct {
 	Method  Method
 	Options Options
 	Types   []TypeAnswer
 	Centers []CenterAnswer
-	// Copies of machines are there: utilisation and queue are those of the fullest one.
+	// Machines have copies: utilisation and queue are those of the fullest one.
 	Warnings []string
 }
 
-// TypeAnswer is what holds for one type of jobs. Times are seconds; what a method does not give is nil or 0.
+// TypeAnswer is the result for one type of jobs. Times are seconds. Values that a method does not compute are nil or 0.
 type TypeAnswer struct {
 	Name        string      `json:"name"`
 	Jobs        int         `json:"jobs"`
@@ -55,7 +55,7 @@ type TypeAnswer struct {
 	Response    float64     `json:"response"`         // NaN where too few jobs ended in a simulation, with HalfWidth and Percentile
 	*Spread                 // of sim
 	Throughput  float64     `json:"throughput"`
-	Samples     int         `json:"samples"` // walks that the mean is taken of; 0: all states of the job were visited
+	Samples     int         `json:"samples"` // walks for the mean; 0: all states of the job were visited
 	Bounds      Bounds      `json:"bounds"`
 	SaturatesAt float64     `json:"n_star"`              // (R1+Z)/D*max jobs; 0 where nothing saturates
 	Curve       []Point     `json:"curve,omitempty"`     // with 1 to Jobs jobs
@@ -72,7 +72,7 @@ func (t *TypeAnswer) Served(center int) float64 {
 	return 1
 }
 
-// CenterAnswer is what holds for one center.
+// CenterAnswer is the result for one center.
 type CenterAnswer struct {
 	Name        string
 	Utilisation float64 // of its servers; 0 for a delay
@@ -280,7 +280,7 @@ func occupied(j *job, o *occupancy) []Occupancy {
 	return out
 }
 
-// summarize computes what the types do to the centers.
+// summarize computes the load of the types on the centers.
 func (a *Answer) summarize(m *Model) {
 	copies := m.copies()
 	for k, c := range m.Centers {
@@ -300,25 +300,25 @@ func (a *Answer) summarize(m *Model) {
 	}
 }
 
-// ErrMethod means that a method does not know a part of a model.
+// ErrMethod says that a method cannot solve a part of a model.
 var ErrMethod = errors.New("not a model for this method")
 
-// Bounds of one type of jobs that hold for any law of service and any order of it. Asymptotic bounds after Denning and
-// Buzen (Computing Surveys 10, 1978).
+// Bounds are bounds for one type of jobs that hold for any law and order of service. Asymptotic bounds after Denning and Buzen
+// (Computing Surveys 10, 1978).
 type Bounds struct {
 	Alone      float64 `json:"alone"`      // response of one job that is alone, seconds
 	Path       float64 `json:"path"`       // the longest path of mean demands: no number of servers makes the mean response less
-	Work       float64 `json:"-"`          // N D*max: seconds that the center which saturates first works for all jobs
+	Work       float64 `json:"-"`          // N D*max: seconds that the center that saturates first works for all jobs
 	Saturation float64 `json:"saturation"` // N D*max - Z: the work of the center that saturates first
-	Response   float64 `json:"response"`   // the largest of these: no mean response is less
-	Throughput float64 `json:"throughput"` // no throughput is more, jobs per second
+	Response   float64 `json:"response"`   // the largest of these: a lower bound of the mean response
+	Throughput float64 `json:"throughput"` // an upper bound of the throughput, jobs per second
 	Bottleneck string  `json:"bottleneck"` // center that saturates first; Nowhere: none has a queue
 }
 
-// Nowhere stands for the name of a center where there is none.
+// Nowhere is printed instead of the name of a center if there is none.
 const Nowhere = "-"
 
-// bound computes the bounds of a type whose jobs take alone seconds alone and use the centers for demand seconds.
+// bound computes the bounds of a type whose jobs take alone seconds when alone, and demand seconds of the centers.
 func (s *system) bound(t *TypeAnswer, j *job, demand []float64, alone float64) {
 	t.demand, t.Bounds = demand, Bounds{Alone: alone, Path: j.path, Bottleneck: Nowhere}
 	var k int
@@ -339,8 +339,8 @@ func (t *TypeAnswer) complete() {
 	}
 }
 
-// Curves are the charts of an answer with one type: response and throughput by the number of jobs, with the bounds that they
-// approach and the number of jobs where the first center saturates. Nil where the answer has no curve.
+// Curves are the charts of an answer with one type: response and throughput by the number of jobs, with their asymptotic bounds
+// and the number of jobs at which the first center saturates. It is nil if the answer has no curve.
 func (a *Answer) Curves() []svg.Chart {
 	if len(a.Types) != 1 || a.Types[0].Curve == nil {
 		return nil
@@ -374,7 +374,7 @@ func (a *Answer) Curves() []svg.Chart {
 	return []svg.Chart{upper, lower}
 }
 
-// OccupancyBar draws which stages are in progress together, of an answer with one type; nil where that is not known.
+// OccupancyBar draws which stages are in progress together, for an answer with one type; nil if that is not known.
 func (a *Answer) OccupancyBar() *svg.Bar {
 	if len(a.Types) != 1 || len(a.Types[0].Occupancy) == 0 {
 		return nil
@@ -389,8 +389,8 @@ func (a *Answer) OccupancyBar() *svg.Bar {
 // mostLines bounds the lines of a chart.
 const mostLines = 8
 
-// SweepChart draws the response of the first type over the knob with the most values, with a line for each combination of the
-// others, the first mostLines of them.
+// SweepChart draws the response of the first type over the knob with the most values, with a line for each of the first mostLines
+// combinations of the others.
 func SweepChart(knobs []Knob, rows []Row) svg.Chart {
 	x := 0
 	for i, k := range knobs {

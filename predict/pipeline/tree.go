@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Operator is how the tree method composes the response of parallel parts.
+// Operator is the way in which the tree method composes the response of parallel parts.
 type Operator string
 
 // The operators.
@@ -15,7 +15,7 @@ const (
 	OpExp   Operator = "exp"   // the largest of exponential times
 	OpFJ    Operator = "fj"    // the harmonic number of parts times the slowest
 	OpVarki Operator = "varki" // the harmonic number on service only, not on waiting
-	OpTwo   Operator = "two"   // the largest of times known by mean and variance
+	OpTwo   Operator = "two"   // the largest of times with known mean and variance
 )
 
 // Operators lists them, the default first.
@@ -28,53 +28,53 @@ const (
 	maxTreeTasks  = 2_000_000
 )
 
-// The method tree is approximate mean value analysis on task level, as the literature on precedence graphs in queueing networks
-// has it (Mak and Lundstrom, IEEE TPDS 1 (1990); Liang and Tripathi, IEEE TPDS 11 (2000)): a task finds at a center the tasks of
-// its own job for the share of its time during which they overlap, and those of other jobs for the share of the time that they
-// are there. It is here to compare with: walk is several times as accurate.
+// The method tree is approximate mean value analysis on the level of tasks, from the literature on precedence graphs in queueing
+// networks (Mak and Lundstrom, IEEE TPDS 1 (1990); Liang and Tripathi, IEEE TPDS 11 (2000)). A task finds at a center the tasks
+// of its own job for the share of its time in which they overlap, and those of other jobs for the share of the time in which they
+// are there. The method is here for comparison: walk is several times as accurate.
 
-// branch is a node of the tree that the method works on. A graph becomes one by levels: all tasks with equally long paths to
-// them are done at once, one level after the other. Levels that are made of the same classes are one branch.
+// branch is a node of the tree that the method works on. A graph becomes a tree by levels: all tasks with equally long paths to
+// them are done at once, one level after the other. Levels of the same classes are one branch.
 type branch struct {
 	op    Op
 	parts []int32
 	leaf  int32   // of a Leaf
-	times float64 // that it is done in a row, of a part of a Series
+	times float64 // how often it is done in a row, of a part of a Series
 	prob  float64 // of a part of a Choice
 
 	law     law
 	service float64 // at centers with queues
 	start   float64 // on the mean
-	weight  float64 // times it is done in one job, as a share of its whole length where it is given up
+	weight  float64 // how often it is done in one job, as a share of its whole length if it is abandoned
 }
 
-// leaf is a task of the tree, or several equal ones that are done at once.
+// leaf is a task of the tree, or several equal ones that run at once.
 type leaf struct {
 	class int32
 	count int32
 	node  int32
 	peers []peer
-	need  []Demand // with several servers replaced
+	need  []Demand // with centers of several servers replaced
 	delay float64
 	w     []float64 // by demand
-	ahead []float64 // found there
+	ahead []float64 // work found there
 	total float64
 }
 
-// peer is a leaf that may overlap with another.
+// peer is a leaf that may overlap with another one.
 type peer struct {
 	leaf     int32
 	together bool // both begin with their common parallel node
-	or       bool // which ends with the first
+	or       bool // and it ends with the first of the parts
 	prob     float64
 }
 
-// treeModel is a type in progress.
+// treeModel is a type that is being solved.
 type treeModel struct {
 	s      *system
 	j      *job
 	op     Operator
-	nodes  []branch // parts come after their node
+	nodes  []branch // parts follow their node
 	leaves []leaf
 	r      float64
 	queue  []float64
@@ -114,7 +114,7 @@ func (m *treeModel) plant(t *Tree) {
 	}
 }
 
-// levels makes a series of parallel nodes of a graph.
+// levels makes a series of parallel nodes from a graph.
 func (m *treeModel) levels(g *graph) {
 	members := make([]map[int32]int32, g.levels) // class to count
 	for i, l := range g.levelOf {
@@ -144,7 +144,7 @@ func (m *treeModel) levels(g *graph) {
 	}
 }
 
-// pair finds, for every two leaves, whether they may overlap: where the lowest node that holds both is parallel.
+// pair finds for every two leaves whether they may overlap: the lowest node that contains both must be parallel.
 func (m *treeModel) pair() error {
 	below := make([][]peer, len(m.nodes)) // leaves; together: that begin with the node
 	pairs, tooMany := 0, fmt.Errorf("%w: tree has at most %d pairs of tasks side by side", ErrTooLarge, maxPairs)
@@ -186,7 +186,7 @@ func (m *treeModel) pair() error {
 	return nil
 }
 
-// prepare replaces centers with several servers by Seidmann's.
+// prepare replaces centers with several servers by Seidmann's approximation.
 func (l *leaf) prepare(s *system, c *Class) {
 	for _, d := range c.Demand {
 		servers := float64(s.centers[d.Center].Servers)
@@ -200,7 +200,7 @@ func (l *leaf) prepare(s *system, c *Class) {
 	l.ahead = make([]float64, len(l.need))
 }
 
-// treeAnswers solves by tree: every type sees the others as they were in the last round.
+// treeAnswers solves by tree. Every type sees the others as they were in the last round.
 func (s *system) treeAnswers(a *Answer, out []TypeAnswer) error {
 	types := make([]*treeModel, len(s.jobs))
 	for i := range s.jobs {
@@ -239,8 +239,8 @@ func (s *system) treeAnswers(a *Answer, out []TypeAnswer) error {
 	return nil
 }
 
-// round composes the response of all parts, then updates what every task finds at its centers, where it meets others[k] customers
-// of other jobs on the mean. It returns the largest relative change.
+// round composes the response of all parts, then updates what every task finds at its centers, with a mean of others[k] customers
+// of other jobs there. It returns the largest relative change.
 func (m *treeModel) round(others []float64) float64 {
 	for i := range m.leaves {
 		l := &m.leaves[i]
@@ -326,10 +326,10 @@ func (m *treeModel) update(i int32, others []float64) float64 {
 	return change
 }
 
-// nearlyConstant is the sum of two variabilities below which the operator with two moments takes times for constant.
+// nearlyConstant is the sum of two variabilities below which the operator with two moments treats times as constant.
 const nearlyConstant = 0.3
 
-// share is the part of l's time during which o is in progress too.
+// share is the part of l's time in which o is in progress too.
 func (m *treeModel) share(l, o *leaf, p peer) float64 {
 	switch {
 	case p.or && p.together:
@@ -435,7 +435,7 @@ func (m *treeModel) composeOr(n *branch) {
 	}
 }
 
-// law is a time by mean and variance.
+// law is the mean and variance of a time.
 type law struct{ mean, variance float64 }
 
 // harmonic is H_n = 1 + 1/2 + ... + 1/n, and squares the same sum of squares.
@@ -447,7 +447,7 @@ func harmonic(n int) (sum, squares float64) {
 	return sum, squares
 }
 
-// mostInclusion is the number of branches up to which the maximum of exponential times is computed over all their subsets.
+// mostInclusion is the most branches for which the maximum of exponential times is computed over all subsets.
 const mostInclusion = 12
 
 // maxExponential is the law of the largest of independent exponential times.
@@ -531,7 +531,7 @@ func clark(a, b law) law {
 	return law{mean, max(0, second-square(mean))}
 }
 
-// least is the smaller of two independent times: together with the larger one it makes their sum.
+// least is the smaller of two independent times. It and the larger one have the same sum as the two times.
 func least(a, b law) law {
 	most := clark(a, b)
 	mean := max(0, a.mean+b.mean-most.mean)

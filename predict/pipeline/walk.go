@@ -7,25 +7,25 @@ import (
 	"github.com/coppice-hpc/coppice/internal/heap"
 )
 
-// Samples of a walk are chosen so that all together have sampledTasks tasks.
+// The samples of a walk together have about sampledTasks tasks.
 const (
 	sampledTasks = 200_000
 	mostSamples  = 1000
 )
 
-// occupancy is what one pass over a job yields, in seconds per job.
+// occupancy is the result of one pass over a job, in seconds per job.
 type occupancy struct {
 	response float64
-	// By center: seconds times queue and backlog, in real time and in time that runs slower while the job's own tasks
-	// slow each other (work clock), and the length of the job by that clock.
+	// By center: seconds times queue and backlog, in real time and on the work clock, which runs slower while the job's own tasks
+	// slow each other; and the length of the job on that clock.
 	real, realBacklog, clock, clockBacklog, length []float64
 	// By class: tasks' worth of work done in one job.
 	work []float64
-	// Seconds of each set of classes in progress, as a bit for each class, where there are 64 at most.
+	// Seconds of each set of classes in progress, with a bit for each class, if there are at most 64.
 	sets map[uint64]float64
 }
 
-// walker walks through a job, its tasks slowed by each other and by the background of other jobs.
+// walker walks through a job. Its tasks are slowed by each other and by the background of other jobs.
 type walker struct {
 	s     *system
 	j     *job
@@ -46,8 +46,8 @@ type walker struct {
 	out   *occupancy
 }
 
-// lane holds the tasks of one kind that are in progress. All progress at one rate, so that they end in the order of what each
-// had to do when it began, plus what the lane had done by then.
+// lane holds the tasks of one kind that are in progress. All progress at the same rate, so they end in the order of their work at
+// their begin plus the work that the lane had done by then.
 type lane struct {
 	done            float64
 	heap.Heap[mate] // by goal
@@ -70,7 +70,7 @@ type run struct {
 	kind  int32   // and the kind of that task
 }
 
-// newWalker prepares the walk of a job. samples 0 means as many as the size of the graph asks for.
+// newWalker prepares the walk of a job. With 0 samples the size of the graph decides their number.
 func newWalker(s *system, j *job, seed uint64, samples int) *walker {
 	w := &walker{s: s, j: j, h: newShape(s, j), seed: seed}
 	w.c = newCourse(j, nil)
@@ -106,8 +106,8 @@ func (w *walker) draw(samples int) {
 	w.work = draws(newSource(w.seed, 1), samples, n, func(i int) float64 { return w.j.scv[w.j.tasks[i]] })
 }
 
-// draws are the factors of the mean time of n tasks in each sample. Their means over the samples are 1, so that no task is
-// heavier in the sample than it is.
+// draws returns the factors of the mean time of n tasks in each sample. Their means over the samples are 1, so that no task is
+// heavier in the samples than in the model.
 func draws(src *source, samples, n int, scv func(task int) float64) [][]float64 {
 	out := make([][]float64, samples)
 	for s := range out {
@@ -132,7 +132,7 @@ func draws(src *source, samples, n int, scv func(task int) float64) [][]float64 
 	return out
 }
 
-// pass walks once through the job, in all samples or all states, with the background that the shape was begun with.
+// pass walks once through the job, in all samples or all states, with the background that the shape has.
 func (w *walker) pass(track bool) *occupancy {
 	k, c := len(w.s.centers), len(w.j.classes)
 	w.out = &occupancy{
@@ -181,8 +181,8 @@ func (w *walker) mean(n float64) {
 
 // fold adds the seconds of all sets of a group to o and clears them.
 //
-// A job that forks onto a shared processor slows itself down, so its wide sets look longer to the job than to others: by
-// the work clock, a set in which b tasks meet at a center counts as long as a single one would take there.
+// A job that forks onto a shared processor slows itself down, so its wide sets look longer to the job than to others. On the work
+// clock, a set in which b tasks meet at a center counts as long as a single task would take there.
 func (g *group) fold(o *occupancy) {
 	s, n := &g.sets, len(g.centers)
 	for id, t := range s.time {
@@ -266,7 +266,7 @@ func (w *walker) advance(r int32, now float64) {
 	}
 }
 
-// apply starts and stops what the course says, at a time; r is a group that changed already, or -1.
+// apply starts and stops the tasks of the course at a time; r is a group that has changed already, or -1.
 func (w *walker) apply(work []float64, now float64, r int32) {
 	if r >= 0 {
 		w.reschedule(r)
@@ -288,7 +288,7 @@ func (w *walker) apply(work []float64, now float64, r int32) {
 	}
 }
 
-// reschedule finds the next end of a task of a group, and the place of the group in the order of those.
+// reschedule finds the next end of a task of a group, and the place of the group in the order of the next ends.
 func (w *walker) reschedule(r int32) {
 	run, g := &w.runs[r], w.h.groups[r]
 	if g.full() {
@@ -305,7 +305,7 @@ func (w *walker) reschedule(r int32) {
 	w.queue.Fix(w.rank[r])
 }
 
-// forget drops the active sets of a group, except the one it is in.
+// forget drops the active sets of a group, except the current one.
 func (w *walker) forget(r int32) {
 	run, g := &w.runs[r], w.h.groups[r]
 	s := &g.sets
@@ -325,7 +325,7 @@ func (w *walker) add(task, class int32, l *lane, work float64) {
 	l.Push(mate{l.done + work, l.done, task})
 }
 
-// remove takes a task out: it has ended or is given up.
+// remove takes out a task that has ended or is abandoned.
 func (w *walker) remove(task int32) {
 	class := w.j.tasks[task]
 	r, kind := w.h.group[class], w.h.kind[class]
@@ -348,8 +348,8 @@ func (w *walker) tally(class, by int32) {
 	}
 }
 
-// States of a job are visited all where there are few and all service is exponential: then the time a state takes and which
-// task ends first are known, and nothing needs to be sampled.
+// All states of a job are visited if they are few and all service is exponential: then the time in a state and the probabilities
+// of the next ends are known, and nothing must be sampled.
 const (
 	mostIdeals     = 200_000
 	mostIdealTasks = 1024
@@ -364,7 +364,7 @@ type ideals struct {
 	sets   []int32 // scratch, by group
 }
 
-// newIdeals lists the states of a job, or returns nil where they have to be sampled.
+// newIdeals lists the states of a job, or returns nil if they must be sampled.
 func newIdeals(j *job, h *shape) *ideals {
 	if j.g == nil || j.g.tasks() > mostIdealTasks || !j.g.fewIdeals() {
 		return nil
@@ -411,7 +411,7 @@ func newIdeals(j *job, h *shape) *ideals {
 	return d
 }
 
-// ready tells whether a task is in progress when those of done have ended.
+// ready reports whether a task is in progress when those of done have ended.
 func (g *graph) ready(i int32, done []byte) bool {
 	if done[i/8]>>(i%8)&1 == 1 {
 		return false
@@ -424,8 +424,7 @@ func (g *graph) ready(i int32, done []byte) bool {
 	return true
 }
 
-// fewIdeals excludes graphs that surely have more states than are listed: each level alone has a state for every set of its
-// tasks.
+// fewIdeals excludes graphs that certainly have too many states: each level alone has a state for every set of its tasks.
 func (g *graph) fewIdeals() bool {
 	width := make([]int, g.levels)
 	for _, l := range g.levelOf {
@@ -495,7 +494,7 @@ func (d *ideals) enter(w *walker, tasks []int32) {
 	}
 }
 
-// rateOf is the rate of a task in the active set of its group; a negative number is a set that was counted already.
+// rateOf is the rate of a task in the active set of its group. A negative number is a set that has been counted.
 func (w *walker) rateOf(task int32, sets []int32) float64 {
 	class := w.j.g.class[task]
 	id := w.h.group[class]

@@ -1,6 +1,6 @@
-// Package extract makes capacity models of recorded runs, which package predict reads from files. A run whose messages go from
-// stage to stage becomes a pipeline (stream.go), any other one the precedence graph of its tasks (precedence.go). The model
-// predicts the run that it comes from, too: that is its self-check.
+// Package extract makes capacity models from recorded runs, which package predict reads from files. A run whose messages go from
+// stage to stage becomes a pipeline (stream.go), any other run the precedence graph of its tasks (precedence.go). As a
+// self-check, the model predicts the run that it comes from.
 //
 //	[]Run -> Model -> Result{pipeline.Model, Check of each run}
 //
@@ -20,7 +20,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/pipeline"
 )
 
-// Form says what the work of an extracted job is written as.
+// Form is the form of the work of an extracted job.
 type Form string
 
 // The forms.
@@ -30,7 +30,7 @@ const (
 	FormGraph    Form = "graph"    // tasks between calls, messages and collectives as edges
 )
 
-// Options complete what a trace does not say.
+// Options say what a trace does not say.
 type Options struct {
 	Form    Form
 	Cores   int            // of every node; 0: one for each process there
@@ -39,13 +39,13 @@ type Options struct {
 	Seed    uint64
 }
 
-// NetCost is what a message between two nodes takes: of the network, one message after the other, and on the way.
+// NetCost is the cost of a message between two nodes: time on the network, one message after the other, and time on the way.
 type NetCost struct {
 	PerByte float64 // seconds
 	Latency float64 // seconds
 }
 
-// Result is a model and how well it tells the run that it comes from.
+// Result is a model, and how well it predicts the run that it comes from.
 type Result struct {
 	Model     *pipeline.Model
 	Form      Form
@@ -55,17 +55,17 @@ type Result struct {
 	Runs      []Check // the same for each of several runs
 	Stages    []Stage
 	Warnings  []string
-	stage     []int // of a class of the model; -1: of none
+	stage     []int // of a class of the model; -1: none
 }
 
-// Stage is a stage of a pipeline, or the processes of one kind in a graph, and what of it was seen.
+// Stage is a stage of a pipeline, or the processes of one kind in a graph, with what the run shows of it.
 type Stage struct {
 	Name      string
 	Ranks     []int
 	Chunks    int     // of a job; in a graph tasks
 	Busy      float64 // seconds per chunk
-	Overhead  float64 // of it in calls of the message library
-	Files     float64 // of it in operations on files
+	Overhead  float64 // part of Busy in calls of the message library
+	Files     float64 // part of Busy in operations on files
 	SCV       float64
 	Outliers  int // chunks left out of SCV
 	Waited    float64
@@ -73,19 +73,19 @@ type Stage struct {
 	Predicted float64 // the same by the model, without waiting for processors
 }
 
-// Gap is the difference of both, relative to the trace.
+// Gap is the difference between predicted and traced time, relative to the trace.
 func (s *Stage) Gap() float64 { return s.Predicted/s.Traced - 1 }
 
 const (
-	// outlierDeviations are left out of the variability of a stage.
+	// Tasks that are off by more than outlierDeviations deviations are left out of the variability of a stage.
 	outlierDeviations = 5
-	// heavyTail is a variability from which a warning is given.
+	// heavyTail is the variability from which a warning is given.
 	heavyTail = 4
-	// relief is how often demands are divided by what the model says that processes took from each other.
+	// relief is how often demands are divided by the slowdown of processes by each other in the model.
 	relief = 3
 )
 
-// extraction is one in progress.
+// extraction is the extraction of one run.
 type extraction struct {
 	o    *Run
 	jobs []*Run
@@ -94,9 +94,9 @@ type extraction struct {
 	layout
 }
 
-// single makes a model of a recorded run. What the pipeline of a run is, stream.go says, what its graph,
-// precedence.go. Where fewer cores than processes were there, recorded times hold what others took: the demands are divided
-// by the slowdown that the model itself finds, three times over.
+// single makes a model of a recorded run. stream.go defines the pipeline of a run, precedence.go its graph. If a node had fewer
+// cores than processes, recorded times include time that others took: the demands are divided by the slowdown that the model
+// itself finds, relief times.
 func single(ctx context.Context, o *Run, x Options) (*Result, error) {
 	e, err := newExtraction(o, x)
 	if err != nil {
@@ -138,7 +138,7 @@ func (e *extraction) warn(format string, args ...any) {
 	e.out.Warnings = append(e.out.Warnings, fmt.Sprintf(format, args...))
 }
 
-// finish completes the model: traced is the mean response of a job.
+// finish completes the model; traced is the mean response of a job.
 func (e *extraction) finish(form Form, t pipeline.Type, traced float64) {
 	first, last := math.Inf(1), 0.0
 	for _, o := range e.jobs {
@@ -157,7 +157,7 @@ func (e *extraction) finish(form Form, t pipeline.Type, traced float64) {
 	e.out.Form, e.out.Model, e.out.Traced = form, e.model, traced
 }
 
-// relieve takes out of the demands what processes took from each other, at processors that are fewer than they were.
+// relieve removes from the demands the time that processes took from each other, on nodes with fewer processors than processes.
 func (e *extraction) relieve(ctx context.Context) error {
 	crowded := e.crowded(e.o)
 	var at []*pipeline.Demand
@@ -198,7 +198,7 @@ func (e *extraction) relieve(ctx context.Context) error {
 	return nil
 }
 
-// predict solves the model of a run with a number of chunks; 0: as many as it has.
+// predict solves the model of a run with a number of chunks; 0: its own number.
 func (e *Result) predict(ctx context.Context, chunks int, seed uint64) (c Check, err error) {
 	m := e.Model
 	if p := m.Types[0].Pipeline; p != nil {
@@ -215,7 +215,7 @@ func (e *Result) predict(ctx context.Context, chunks int, seed uint64) (c Check,
 	return c, err
 }
 
-// check predicts the runs that a model comes from, itself first. The error of the model is the largest of theirs.
+// check predicts the runs that a model comes from, the first of them first. The error of the model is the largest error.
 func (e *Result) check(ctx context.Context, runs []*Result, seed uint64) error {
 	e.Runs = nil
 	worst := 0.0
@@ -260,7 +260,7 @@ func (e *Result) Worst() *Stage {
 	return worst
 }
 
-// rounded is a number with the digits that are worth reading.
+// rounded is a number with its significant digits.
 func rounded(x float64) float64 {
 	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
 	if err != nil {
@@ -269,12 +269,12 @@ func rounded(x float64) float64 {
 	return y
 }
 
-// sample is mean and variability of the times of many like pieces of work.
+// sample is the mean and variability of the times of similar pieces of work.
 type sample struct {
 	n        int
 	mean     float64
 	scv      float64
-	outliers int // more than outlierDeviations off, and left out of scv
+	outliers int // more than outlierDeviations off, left out of scv
 }
 
 // sampleOf computes them.
@@ -310,7 +310,7 @@ func sampleOf(times []float64) sample {
 	return s
 }
 
-// Check is how well a model tells one of the runs that it comes from.
+// Check is how well a model predicts one of the runs that it comes from.
 type Check struct {
 	Chunks            int     // 0: the job is a graph
 	Traced, Predicted float64 // seconds
@@ -319,10 +319,10 @@ type Check struct {
 // Error is the relative error of the prediction.
 func (c *Check) Error() float64 { return c.Predicted/c.Traced - 1 }
 
-// Model makes one model of several runs of a pipeline that did the same work in different numbers of chunks. One run
-// cannot tell what of the work on a chunk shrinks with the chunk and what every chunk costs anew; with several, both come from
-// the line through the times of a chunk over its share of the whole (least squares). All else is that of the
-// first run, variability too, which is better for about as many chunks.
+// Model makes one model of several runs of a pipeline that did the same work in different numbers of chunks. One run cannot show
+// which part of the work on a chunk shrinks with the chunk and which part every chunk costs anew. With several runs, both come
+// from the line through the times of a chunk over its share of the whole (least squares). All else is that of the first run,
+// including variability, which is better for similar numbers of chunks.
 func Model(ctx context.Context, list []*Run, x Options) (*Result, error) {
 	var runs []*Result
 	for i, o := range list {
@@ -359,7 +359,7 @@ func Model(ctx context.Context, list []*Run, x Options) (*Result, error) {
 	return e, e.check(ctx, runs, x.Seed)
 }
 
-// chunks of a pipeline; 0: the job is a graph.
+// chunks returns the number of chunks of a pipeline; 0: the job is a graph.
 func (e *Result) chunks() int {
 	if p := e.Model.Types[0].Pipeline; p != nil {
 		return p.Chunks
@@ -367,7 +367,7 @@ func (e *Result) chunks() int {
 	return 0
 }
 
-// processor is what a chunk of a stage takes of its processor, seconds.
+// processor is the time of a chunk of a stage on its processor, in seconds.
 func (e *Result) processor(stage int) float64 {
 	p := e.Model.Types[0].Pipeline
 	return p.Stages[stage].Demand[0].Seconds/float64(p.Chunks) + p.Stages[stage].Overhead[0].Seconds
@@ -387,7 +387,7 @@ func fit(runs []*Result, stage int) {
 		xx += float64(d * d)
 		xy += float64(d * (r.processor(stage) - y))
 	}
-	if xx == 0 { // as many chunks in all runs
+	if xx == 0 { // the same number of chunks in all runs
 		return
 	}
 	st := &runs[0].Model.Types[0].Pipeline.Stages[stage]
@@ -403,9 +403,9 @@ func fit(runs []*Result, stage int) {
 // ErrNoJob means that the processes of a run have different numbers of jobs.
 var ErrNoJob = errors.New("no jobs that all processes have equally many of")
 
-// Run is a recorded run: what extraction of a model starts from. Times are seconds.
+// Run is a recorded run, the input of extraction. Times are seconds.
 type Run struct {
-	Input string // what the run is known by
+	Input string // name of the run
 	Ranks []Rank
 }
 
@@ -414,7 +414,7 @@ type Rank struct {
 	Node        string // that it ran on
 	Class       string // of processes that compute alike; "": not known
 	Begin, End  float64
-	Jobs        []Span       // what of it each job is, in order, without overlap; none: the run is one job
+	Jobs        []Span       // its part in each job, in order, without overlap; none: the run is one job
 	Messages    []Message    // in the order in which they end
 	Collectives []Collective // likewise
 	Waits       []Wait       // in order, without overlap; they lie in calls
@@ -426,18 +426,18 @@ type Rank struct {
 type Message struct {
 	Peer       int // rank
 	Send       bool
-	Begin, End float64 // of the call that sends it, or that ends with it received
+	Begin, End float64 // of the call that sends it, or in which its receive ends
 	Bytes      uint64
-	Row, Mate  uint64 // what this side is known by on its rank, and the other side on the peer
+	Row, Mate  uint64 // number of this side on its rank, and of the other side on the peer
 	Function   string // of the call
-	// Awaited sends end only when their receiver has come to its call, or has posted it; Done is the end of the call that sees
-	// that.
+	// Awaited sends end only when their receiver has come to its call or has posted the receive. Done is the end of the call that
+	// completes the send.
 	Awaited bool
 	Done    float64
-	Ready   float64 // of a receive: from when on it does not keep its sender waiting
+	Ready   float64 // of a receive: from then on it does not keep its sender waiting
 }
 
-// Flow says which members of a collective operation need which.
+// Flow says which members of a collective operation need which others.
 type Flow uint8
 
 // The flows.
@@ -468,11 +468,11 @@ type Wait struct {
 	InSend bool // for a receiver that was not ready
 }
 
-// Talks says whether the rank has a part in communication.
+// Talks reports whether the rank takes part in communication.
 func (r *Rank) Talks() bool { return len(r.Messages)+len(r.Collectives) > 0 }
 
-// jobs cuts the run into jobs: each is a Run with what of the run belongs to it, by the end of the call, sharing the
-// slices. Ranks that communicate must have equally many.
+// jobs divides the run into jobs. Each is a Run with the entries whose calls end in it; they share the slices. Ranks that
+// communicate must have equally many jobs.
 func (o *Run) jobs() ([]*Run, error) {
 	count, first := 0, -1
 	for r := range o.Ranks {
@@ -500,7 +500,7 @@ func (o *Run) jobs() ([]*Run, error) {
 	return list, nil
 }
 
-// in is what of a rank lies in a span.
+// in returns the part of a rank in a span.
 func (r *Rank) in(s Span) Rank {
 	return Rank{
 		Node: r.Node, Class: r.Class, Begin: s.Begin, End: s.End,
@@ -512,7 +512,7 @@ func (r *Rank) in(s Span) Rank {
 	}
 }
 
-// within are the entries that end in a span, of a list in that order.
+// within returns the entries that end in a span, of a list in the order of ends.
 func within[T any](list []T, s Span, end func(*T) float64) []T {
 	find := func(t float64) int { return sort.Search(len(list), func(i int) bool { return end(&list[i]) > t }) }
 	a, b := find(s.Begin), find(s.End)
@@ -559,7 +559,7 @@ func (l *layout) message(bytes float64) (carry, delay pipeline.Demand) {
 	return pipeline.Demand{Center: l.net - 1, Seconds: bytes * l.options.Net.PerByte}, pipeline.Demand{Center: l.wire - 1, Seconds: l.options.Net.Latency}
 }
 
-// cores of a node: as said, or one for each of its processes that communicate.
+// cores of a node: the given number, or one for each of its processes that communicate.
 func (l *layout) cores(o *Run, node string) int {
 	switch n, ok := l.options.CoresOf[node]; {
 	case ok:

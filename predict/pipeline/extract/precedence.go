@@ -11,38 +11,38 @@ import (
 	"github.com/coppice-hpc/coppice/predict/pipeline"
 )
 
-// MaxTasks bounds the graph of an extracted job: that many tasks are still a file that people can work with.
+// MaxTasks bounds the graph of an extracted job: people can still work with a file of that size.
 const MaxTasks = 100_000
 
-// ErrClocks means that the times of processes contradict each other.
+// ErrClocks says that the times of processes contradict each other.
 var ErrClocks = errors.New("by their times, messages were received before they were sent, each in a circle of them: analyze the trace with --clock-repair")
 
-// ErrAlone means that a run has no messages and no collective operations.
+// ErrAlone says that a run has no messages and no collective operations.
 var ErrAlone = errors.New("no process communicates with another one: there is nothing to model")
 
-// precedence is the extraction of a graph in progress. The time of a process in a job is cut at the begin of each call that
-// sends, receives or is collective: what others wait for is that it comes there. What lies between two cuts is a task; its
-// demand is that time less wait states. A task comes after the one before it on its process; where it begins with a receive,
-// after the task that ended with the send; with a collective, after those of the members that its process needs; and with
-// a send that waits for its receiver, after the task that the receiver came from. Tasks of the same kind of process between the
-// same functions are a class; where their times vary much, each half octave of them is. The
-// graph is that of the job whose response is the median, demands are means over all jobs.
+// precedence is the extraction of a graph. The time of a process in a job is cut at the begin of each call that sends, receives
+// or is collective, because others wait for the process to come there. A task lies between two cuts; its demand is its time less
+// wait states. A task comes after the one before it on its process. If it begins with a receive, it also comes after the task
+// that ended with the send; with a collective, after those of the members that its process needs; with a send that waits for its
+// receiver, after the receiver's task before its call. Tasks of the same kind of process between the same functions are a class;
+// if their times vary much, each half octave of times is a class. The graph is that of the job with the median response. Demands
+// are means over all jobs.
 type precedence struct {
 	*extraction
 	job     *Run
-	cuts    [][]cut   // of a rank, in order; the last is the end of the job
-	work    [][]chunk // of a rank, after each cut the one that ends there
+	cuts    [][]cut   // of a rank, in order; the last cut is the end of the job
+	work    [][]chunk // of a rank: for each cut the work that ends there
 	first   []int     // task of a rank that begins the job
 	classOf []int     // of a task
 	after   [][]int   // of a task
 	sides   []map[uint64]*Message
-	outside int // messages from or to another job
+	outside int // messages from or to other jobs
 	classes map[taskKind]int
 	list    []pipeline.Class
 	of      []classTasks // a class
 	who     map[string]int
 	mixed   map[taskKind]float64 // mean times of kinds that are split by half octaves
-	means   [][]float64          // of a rank: of each task over the jobs; nil: the jobs are not alike
+	means   [][]float64          // of a rank: of each task over the jobs; nil: the jobs differ
 }
 
 // classTasks are the tasks of a class in all jobs.
@@ -58,18 +58,18 @@ type cut struct {
 	function string // of the call that begins there
 }
 
-// taskKind is what tasks of one class have in common.
+// taskKind is what the tasks of a class have in common.
 type taskKind struct {
 	who      string // kind of process; "": no process
 	node     string
-	from, to string // functions of the calls that it begins with and ends before
+	from, to string // functions of the calls at its begin and end
 	size     int    // of a message: bits of the number of bytes
 	octave   int    // half octave of the time; 0: the kind is not split
 }
 
-// mixedSCV is the variability from which the tasks of a kind are split by half octaves, halfOctaves how many there are on each
-// side of the mean. One run does not tell tasks that vary from tasks that differ; to take the second for the first makes
-// whoever waits for several of them wait too long.
+// mixedSCV is the variability from which the tasks of a kind are split by half octaves, halfOctaves the number of these on each
+// side of the mean. One run does not distinguish tasks that vary from tasks that differ. Taking different tasks for varying ones
+// makes those that wait for several of them wait too long.
 const (
 	mixedSCV    = 0.1
 	halfOctaves = 16
@@ -132,7 +132,7 @@ func (g *precedence) measureAll() error {
 	return nil
 }
 
-// compare finds out whether all jobs have the same tasks, and their mean times.
+// compare finds out whether all jobs have the same tasks, and computes their mean times.
 func (g *precedence) compare() error {
 	least, most := math.MaxInt, 0
 	alike := true
@@ -164,7 +164,7 @@ func (g *precedence) compare() error {
 	return nil
 }
 
-// span is from when to when a job takes, over its ranks that communicate.
+// span returns the begin and end of a job, over its ranks that communicate.
 func (o *Run) span() (begin, end float64) {
 	begin = math.Inf(1)
 	for r := range o.Ranks {
@@ -175,7 +175,7 @@ func (o *Run) span() (begin, end float64) {
 	return begin, end
 }
 
-// medianOf is the index of the median, of equals the first.
+// medianOf returns the index of the median, of equal values the first.
 func medianOf(list []float64) int {
 	order := make([]int, len(list))
 	for i := range order {
@@ -185,7 +185,7 @@ func medianOf(list []float64) int {
 	return order[(len(order)-1)/2]
 }
 
-// enter finds the cuts of all ranks in a job, and what lies between them.
+// enter finds the cuts of all ranks in a job, and the work between them.
 func (g *precedence) enter(job *Run) error {
 	g.job = job
 	n := len(g.job.Ranks)
@@ -208,7 +208,7 @@ func (g *precedence) enter(job *Run) error {
 	return nil
 }
 
-// cuts of a rank, without those at the borders of the job.
+// cuts returns the cuts of a rank, without those at the borders of the job.
 func (r *Rank) cuts() []cut {
 	var list []cut
 	add := func(t float64, function string) {
@@ -233,7 +233,7 @@ func (r *Rank) cuts() []cut {
 	return append(list, cut{r.End, "end"})
 }
 
-// between is what a rank does from each cut to the next one.
+// between returns the work of a rank between its cuts.
 func (r *Rank) between(cuts []cut) []chunk {
 	list := make([]chunk, len(cuts))
 	begin := r.Begin
@@ -245,13 +245,13 @@ func (r *Rank) between(cuts []cut) []chunk {
 	return list
 }
 
-// ending is the task of a rank that ends at time t or is in progress then.
+// ending is the task of a rank that ends at time t, or that is in progress then.
 func (g *precedence) ending(rank int, t float64) int {
 	i, _ := slices.BinarySearchFunc(g.cuts[rank], t, func(c cut, t float64) int { return cmp.Compare(c.at, t) })
 	return g.first[rank] + min(i, len(g.cuts[rank])-1)
 }
 
-// beginning is the task of a rank that begins at time t, where one ends.
+// beginning is the task of a rank that begins at time t, when another one ends.
 func (g *precedence) beginning(rank int, t float64) int {
 	if t <= g.job.Ranks[rank].Begin {
 		return g.first[rank]
@@ -275,7 +275,7 @@ func (g *precedence) measure() {
 	}
 }
 
-// kindOf is the kind of the task after a cut of a rank.
+// kindOf is the kind of the task after cut i of a rank.
 func (g *precedence) kindOf(rank, i int) taskKind {
 	k := taskKind{who: g.whoIs(rank), node: g.job.Ranks[rank].Node, from: "begin", to: g.cuts[rank][i].function}
 	if i > 0 {
@@ -301,7 +301,7 @@ func (g *precedence) whoIs(rank int) string {
 	return cmp.Or(g.job.Ranks[rank].Class, fmt.Sprintf("rank %d", rank))
 }
 
-// class is the number of a class, which is new where no task had it.
+// class returns the number of a class, and makes the class at its first use.
 func (g *precedence) class(k taskKind) int {
 	c, ok := g.classes[k]
 	if ok {
@@ -328,7 +328,7 @@ func (g *precedence) class(k taskKind) int {
 	return c
 }
 
-// stageOf is the entry of a kind of process; -1: it is not a process.
+// stageOf returns the stage of a kind of process; -1: it is not a process.
 func (g *precedence) stageOf(k taskKind) int {
 	if k.who == "" {
 		return -1
@@ -352,7 +352,7 @@ func (g *precedence) finishClasses() {
 			continue
 		}
 		x.SCV = s.scv
-		if stage := g.out.stage[c]; stage < 0 { // bytes of messages
+		if stage := g.out.stage[c]; stage < 0 { // a message's bytes
 			x.Demand[0].Seconds, x.SCV = rounded(max(pipeline.LeastDemand, s.mean*x.Demand[0].Seconds)), 0
 			x.Demand[1].Seconds = rounded(x.Demand[1].Seconds)
 			continue
@@ -376,7 +376,7 @@ func (g *precedence) finishClasses() {
 	g.finishStages()
 }
 
-// finishStages computes what was seen of each kind of process.
+// finishStages computes what the run shows of each kind of process.
 func (g *precedence) finishStages() {
 	jobs := float64(len(g.jobs))
 	for r := range g.cuts {
@@ -396,7 +396,7 @@ func (g *precedence) finishStages() {
 	}
 }
 
-// traced is the mean time from the begin of a job to the end of the last of some ranks.
+// traced is the mean time from the begin of a job to the end of the last of the given ranks.
 func (g *precedence) traced(ranks []int) (sum float64) {
 	for _, o := range g.jobs {
 		begin, _ := o.span()
@@ -409,7 +409,7 @@ func (g *precedence) traced(ranks []int) (sum float64) {
 	return sum
 }
 
-// tasks makes those of the job's ranks, each after the one before it.
+// tasks makes the tasks of the job's ranks, each after its predecessor.
 func (g *precedence) tasks() {
 	g.sides = make([]map[uint64]*Message, len(g.job.Ranks))
 	for r := range g.job.Ranks {
@@ -470,7 +470,7 @@ func (g *precedence) receive(rank int, m *Message) {
 	}
 }
 
-// transfer adds the task of a message between nodes after the one that sends it.
+// transfer adds the task of a message between nodes, after the task that sends it.
 func (g *precedence) transfer(from int, bytes uint64) int {
 	t := g.task(taskKind{size: max(1, bits.Len64(bytes))})
 	c := g.classOf[t]
@@ -483,20 +483,20 @@ func (g *precedence) transfer(from int, bytes uint64) int {
 	return t
 }
 
-// edge makes a task come after another one; -1 is none.
+// edge makes a task come after another one; -1 means none.
 func (g *precedence) edge(from, to int) {
 	if from != to && from >= 0 {
 		g.after[to] = append(g.after[to], from)
 	}
 }
 
-// member is one of a collective operation.
+// member is one member of a collective operation.
 type member struct {
 	rank int
 	*Collective
 }
 
-// collectives adds the edges of collective operations: over a task without work where all need all.
+// collectives adds the edges of collective operations, through a task without work if all members need all.
 func (g *precedence) collectives() error {
 	type name struct {
 		comm    uint32
@@ -561,7 +561,7 @@ func (g *precedence) collective(members []member) {
 	}
 }
 
-// coming is the task with which a member comes to its call; -1: the job begins inside of it.
+// coming is the task at whose end a member comes to its call; -1: the job begins inside the call.
 func (g *precedence) coming(m member) int {
 	if m.Begin <= g.job.Ranks[m.rank].Begin {
 		return -1
@@ -569,8 +569,8 @@ func (g *precedence) coming(m member) int {
 	return g.ending(m.rank, m.Begin)
 }
 
-// order numbers the tasks so that each comes after those that it needs, and drops edges that others imply: of several tasks
-// of one process the last is enough.
+// order numbers the tasks so that each comes after those that it needs. It drops edges that others imply: of several tasks of one
+// process the last is enough.
 func (g *precedence) order() ([]pipeline.Task, error) {
 	for t := range g.after {
 		slices.Sort(g.after[t])
@@ -587,10 +587,10 @@ func (g *precedence) order() ([]pipeline.Task, error) {
 	return tasks, nil
 }
 
-// lastOfEach keeps, of tasks of one process, the last. list is in order.
+// lastOfEach keeps the last task of each process. list is in order.
 func (g *precedence) lastOfEach(list []int) []int {
 	kept := list[:0]
-	rank := func(t int) int { // ranks without tasks begin where the next one does
+	rank := func(t int) int { // ranks without tasks begin at the begin of the next rank
 		i, _ := slices.BinarySearch(g.first, t+1)
 		return i - 1
 	}

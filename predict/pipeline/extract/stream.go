@@ -12,23 +12,22 @@ import (
 	"github.com/coppice-hpc/coppice/predict/pipeline"
 )
 
-// ErrNoPipeline means that the messages of a run are not those of a pipeline.
+// ErrNoPipeline says that the messages of a run are not those of a pipeline.
 var ErrNoPipeline = errors.New("not a pipeline")
 
 const (
-	// backPressure is the part of the run that senders of a stage wait for the next one, from which its buffer is limited.
+	// backPressure is the share of the run for which senders of a stage must wait for the next one to make its buffer limited.
 	backPressure = 0.005
-	// oneWay is how many times the bytes of one direction between two processes are those of the other, where the other is
+	// oneWay: if the bytes between two processes in one direction are so many times those in the other, the other direction is
 	// taken for requests and acknowledgements.
 	oneWay = 4
 )
 
-// stream is the extraction of a pipeline in progress. Stages are the processes with equally many hops before them: data must go
-// from each stage to the next one, as many messages must enter a stage as leave it, and no process may take part in more
-// collective operations than it has chunks. What a process does from the end
-// of one receive to the end of the next one, less its wait states, is its work on a chunk; in the first stage sends take the
-// place of receives. What of it is computation or files is the demand of the stage, in which the chunks share; the time in
-// calls is the overhead of every chunk.
+// stream is the extraction of a pipeline. A stage is the processes with equally many hops before them. Data must go from each
+// stage to the next one, as many messages must enter a stage as leave it, and no process may take part in more collective
+// operations than it has chunks. The work of a process on a chunk is from the end of one receive to the end of the next, less its
+// wait states; in the first stage sends take the place of receives. Computation and file operations of it are the demand of the
+// stage, of which each chunk gets its share. Time in calls is the overhead of every chunk.
 type stream struct {
 	*extraction
 	level  []int // stage of a rank; -1: none
@@ -40,10 +39,10 @@ type stream struct {
 type chunk struct {
 	begin, end float64
 	busy       float64
-	calls      float64 // of it in calls
-	files      float64 // of it in operations on files
-	brought    float64 // bytes from other nodes
-	hops       float64 // messages that brought them
+	calls      float64 // part of it in calls
+	files      float64 // part of it in operations on files
+	brought    float64 // bytes that came from other nodes
+	hops       float64 // messages with these bytes
 }
 
 func (e *extraction) pipeline() error {
@@ -113,7 +112,7 @@ func (l *stream) findStages() error {
 	return nil
 }
 
-// directions are, for each rank, those that send data to it, in order.
+// directions returns, for each rank, the ranks that send data to it, in order.
 func (o *Run) directions() ([][]int, error) {
 	n := len(o.Ranks)
 	bytes := make([]map[int]uint64, n) // sent, by receiver
@@ -145,7 +144,7 @@ func (l *stream) findChunks(job, stage int) error {
 		rank := &l.jobs[job].Ranks[r]
 		first := len(*list)
 		last := rank.Begin
-		var brings []*Message // a chunk, or takes it away
+		var brings []*Message // each brings a chunk or, in the first stage, takes it away
 		for i := range rank.Messages {
 			m := &rank.Messages[i]
 			if m.Peer < 0 || m.Peer >= len(l.level) || l.level[m.Peer] < 0 {
@@ -204,7 +203,7 @@ func (r *Rank) work(chunks []chunk) {
 	}
 }
 
-// overlaps is, for each chunk, how much of it lies in spans. Both are in order.
+// overlaps returns how much of each chunk is in spans. Both lists are in order.
 func overlaps(chunks []chunk, spans []Span) []float64 {
 	list := make([]float64, len(chunks))
 	at := 0
@@ -219,7 +218,7 @@ func overlaps(chunks []chunk, spans []Span) []float64 {
 	return list
 }
 
-// common is what lies in spans of both lists, which are in order and without overlap.
+// common returns the time that is in spans of both lists, which are in order and without overlap.
 func common(a, b []Span) (list []Span) {
 	for len(a) > 0 && len(b) > 0 {
 		if s := (Span{max(a[0].Begin, b[0].Begin), min(a[0].End, b[0].End)}); s.Begin < s.End {
@@ -290,7 +289,8 @@ func (l *stream) build() {
 	l.finish(FormPipeline, pipeline.Type{Pipeline: p}, traced)
 }
 
-// centers of a stage: processor, and disk where it uses files, of the node that it is on, or of its own where it is on several.
+// centers returns the centers of a stage: processor, and disk if it uses files, of the node that it runs on, or centers of its
+// own if it runs on several.
 func (l *stream) centers(stage int, files bool) (cpu, disk int) {
 	ranks := l.stages[stage]
 	nodes := map[string]bool{}
@@ -312,7 +312,7 @@ func (l *stream) centers(stage int, files bool) (cpu, disk int) {
 	return cpu, disk
 }
 
-// network adds what the chunks of a stage take that come from other nodes.
+// network adds the demand of the chunks of a stage that come from other nodes.
 func (l *stream) network(stage int, st *pipeline.Stage) {
 	var bytes, hops float64
 	for _, stages := range l.chunks {
@@ -330,7 +330,7 @@ func (l *stream) network(stage int, st *pipeline.Stage) {
 	st.Demand, st.Overhead = append(st.Demand, carry), append(st.Overhead, delay)
 }
 
-// during is from the begin of the first chunk to the end of the last one, of chunks in order of their ends.
+// during returns the first begin and the last end of chunks, which are in order of their ends.
 func during(list []chunk) (begin, end float64) {
 	begin = math.Inf(1)
 	for _, c := range list {
@@ -364,8 +364,8 @@ func (l *stream) stage(s int) Stage {
 	return info
 }
 
-// buffer is the most chunks that a stage had begun and the next one had not finished, where its sends waited for the next
-// stage; else it is unbounded.
+// buffer is the most chunks that a stage had begun and the next one had not finished, if its sends waited for the next stage;
+// else the buffer is unbounded.
 func (l *stream) buffer(s int, span float64) int {
 	if s == len(l.stages)-1 {
 		return pipeline.Unbounded
@@ -394,7 +394,7 @@ func ahead(these, next []chunk) int {
 	for _, c := range these {
 		begins = append(begins, c.begin)
 	}
-	consumed := make([]float64, 0, len(next)) // without the wait for the next chunk that follows
+	consumed := make([]float64, 0, len(next)) // without the wait for the next chunk that follows it
 	for _, c := range next {
 		consumed = append(consumed, c.begin+c.busy)
 	}
