@@ -80,7 +80,7 @@ export class App {
       names: new Names(this.source, 1, meta, this.busy, again), fromFirst: (t) => at[1] + (t - at[0]) * scale};
   }
 
-  // align draws the second run from the execution of an interval on that the state names, or from its begin.
+  // align draws the second run from the begin of the execution that the state names, or from its own begin.
   async align() {
     const {second} = this;
     const key = String(this.state.align);
@@ -170,7 +170,7 @@ export class App {
     return a;
   }
 
-  // changed follows the state: what moved, what is to be asked again.
+  // changed reacts to a change of the state: it moves the picture, and asks again where it must.
   changed(what) {
     if (['off', 'view', 'sel', 'counter', 'msg'].includes(what)) this.overlays.follow();
     $('table').hidden = !this.state.table;
@@ -267,7 +267,7 @@ export class App {
     this.go({row, t: Math.min(this.state.t[1], Math.max(this.state.t[0], t))});
   }
 
-  // fitSelection makes the selected call fill half of the window; again, its interval.
+  // fitSelection makes the selected call fill half of the window; called again, its interval.
   async fitSelection() {
     const at = await this.selected();
     if (!at) return;
@@ -293,7 +293,7 @@ export class App {
     this.go({row: m.mate.location, t: m.mate.begin, n: m.mate.call});
   }
 
-  // cause goes a step towards the origin of the selected wait: to what the process that ended it did meanwhile.
+  // cause goes a step towards the origin of the selected wait: to what the process that ended it did during the wait.
   async cause() {
     const at = await this.selected();
     const w = at?.waits.find((x) => x.ended) || at?.waits[0];
@@ -312,7 +312,7 @@ export class App {
   }
 
   async goWait(k) {
-    // The list that steps go through stays the same while one steps: going there moves the window.
+    // The list of the steps stays the same while the user steps, although each step moves the window.
     const w = await this.waitList();
     if (!w.list.length) {
       say('No waits here.');
@@ -357,7 +357,7 @@ export class App {
     return lo;
   }
 
-  // search looks for names that contain a text; of names longer than a question may be, their beginning is looked for.
+  // search looks for names that contain a text. Of a text that is longer than a question may be, it uses the beginning.
   search() {
     const hint = 'Functions, intervals, ranks; NAME #3 for its third call in the selected row, longest NAME for extreme calls.';
     const find = async (text, show) => {
@@ -452,7 +452,7 @@ export class App {
     this.state.change({sel: null});
   }
 
-  // smooth does a zoom in a few frames, where motion is welcome.
+  // smooth animates a zoom in a few frames, unless the user prefers reduced motion.
   zoom(factor) {
     const at = this.pointer.time();
     if (still()) {

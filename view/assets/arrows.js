@@ -12,7 +12,7 @@ export class Arrows {
     this.hover = -1; // the one under the pointer
   }
 
-  // draw draws those that the choice in the legend lets through.
+  // draw draws the messages that the choice in the legend shows.
   draw(ctx) {
     const {app, timeline} = this;
     this.drawn = [];

@@ -26,7 +26,7 @@ export function cellOf(app, used, t, row) {
     region: s.region[call], class: s.class[call]}};
 }
 
-// idle is what a row is where nothing is recorded and no gap of a process's own code is.
+// idle says what a row is where nothing is recorded and the process has no gap of own code.
 function idle(app, c) {
   const l = app.timeline.used.group === 1 && !app.order.groups ? app.names.of(c.row) : null;
   if (!l?.last) return 'no call recorded';

@@ -1,5 +1,5 @@
-// What led to a wait, step by step: the process that ended it, and what that one did while it was waited for. Where it waited itself for
-// most of that time, the chain goes on with that wait. Each step is {row, process, t, n, text, wait: of the step, if it is one}.
+// What led to a wait, step by step: the process that ended it, and what that process did during the wait. If it waited itself for most of
+// that time, the chain goes on with its wait. Each step is {row, process, t, n, text, wait: of the step, if it is one}.
 
 const mostSteps = 16;
 
@@ -13,7 +13,7 @@ export async function chain(app, wait, most = mostSteps) {
   return steps;
 }
 
-// before is what the process that ended a wait did from its begin until the call that ended it.
+// before is what the process that ended a wait did, from the begin of the wait to the call that ended it.
 async function before(app, w) {
   const e = w.ended;
   if (!e) return {text: 'what ended the wait is not known'};

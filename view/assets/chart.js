@@ -2,7 +2,7 @@ import {el, fit} from './dom.js';
 import {roundStep} from './format.js';
 import {colours} from './theme.js';
 
-// Small charts of panels on a canvas. Each has a table or text next to it that says the same.
+// Small charts of panels on a canvas. Each has a table or text with the same content next to it.
 
 // chart makes a canvas of a size, drawn when it is in the page.
 export function chart(width, height, label, draw, pick) {

@@ -1,7 +1,7 @@
 import {cut} from './dom.js';
 import {colours} from './theme.js';
 
-// Counters as curves: a lane above the rows for the one that is chosen, in the selected row, and the rows of recorders of metrics.
+// Counters as curves: a lane above the rows for the chosen counter, of the selected row, and in the rows of recorders of metrics.
 
 const mostCurves = 64; // curves at a time
 const gutterText = 100; // pixels for names
@@ -47,7 +47,7 @@ export class Counters {
     return this.app.meta.counters[this.app.state.counter] ? 34 : 0;
   }
 
-  // row is the one whose readings of a counter are shown: the selected one, else that of the recorder which reads it, else the first.
+  // row is the row whose readings of a counter are shown: the selected one, else that of the recorder which reads it, else the first.
   row(metric) {
     const {app} = this;
     return app.state.sel ? app.here() : app.names.recorder(metric) ?? app.here();
@@ -64,7 +64,7 @@ export class Counters {
     return list;
   }
 
-  // ask gets them, and forgets others.
+  // ask gets these curves, and forgets others.
   ask(span) {
     const {overlays} = this.app;
     const keys = this.wanted().map(([metric, loc]) => [`counter ${metric} ${loc}`, {metric, loc, t: span, bins: 512}]);

@@ -1,6 +1,6 @@
 import {$, el, replace} from './dom.js';
 
-// One dialog asks for text: search, go to, note. What is found is a list of buttons.
+// One dialog asks for text: search, go to, note. The results are a list of buttons.
 
 export function ask(title, label, hint, answer, live) {
   const d = $('ask');
@@ -12,7 +12,7 @@ export function ask(title, label, hint, answer, live) {
     replace(list, ...items);
   };
   const form = el('form', {}, input, el('button', {type: 'submit'}, 'OK'), el('button', {type: 'button', onclick: () => d.close()}, 'Close'));
-  // Who types fast and presses Enter means the text that is there: the list may still be that of its beginning.
+  // A user who types fast and presses Enter means the current text: the list may still be that of its beginning.
   let timer = 0;
   let asked = {};
   const look = (text) => {
@@ -45,7 +45,7 @@ export function ask(title, label, hint, answer, live) {
   input.focus();
 }
 
-// hitButton is one thing found.
+// hitButton is one result.
 export function hitButton(kind, label, detail, action) {
   return el('li', {}, el('button', {type: 'button', onclick: () => {
     $('ask').close();

@@ -20,7 +20,7 @@ export function replace(parent, ...children) {
 
 let liveTimer = 0;
 
-// say speaks through the live region; what follows quickly replaces what was not yet spoken.
+// say announces a text through the live region. A text that follows quickly replaces one that was not announced yet.
 export function say(text) {
   clearTimeout(liveTimer);
   liveTimer = setTimeout(() => { $('live').textContent = text; }, 150);

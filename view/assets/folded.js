@@ -33,7 +33,7 @@ export class Folded {
     this.base.want(list.flatMap(([z, x, , i]) => this.blocks(i).map((b) => [z, x, 0, b])));
   }
 
-  // peek is a tile once those of all members are here.
+  // peek returns a tile once those of all members are loaded.
   peek(z, x, f, i) {
     const key = Tiles.key(z, x, f, i);
     const known = this.cache.find(key);

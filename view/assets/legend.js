@@ -1,7 +1,7 @@
 import {$, el} from './dom.js';
 
-// The legend below the timeline: what the colours are. Every entry is a button that takes its colour or lane away, and back; the
-// function that alone has its colour is there, too.
+// The legend below the timeline: what the colours mean. Every entry is a button that hides its colour or lane, and shows it again. The
+// function that alone has its colour is an entry too.
 
 export class Legend {
   constructor(app) {
@@ -37,7 +37,7 @@ export class Legend {
     state.change({hide: state.hide === rest ? '' : rest});
   }
 
-  // follow shows what the state has.
+  // follow updates the legend from the state.
   follow() {
     const {state, meta} = this.app;
     for (const [b, field, letter] of this.buttons) b.setAttribute('aria-pressed', state[field].includes(letter) ? 'false' : 'true');

@@ -113,7 +113,7 @@ async function start() {
   app.state.listen((what) => app.changed(what));
   new ResizeObserver(() => app.schedule()).observe($('stage'));
   window.coppice = app; // for scripts that drive the page
-  // More recorders of metrics than rows with calls would hide these.
+  // If there are more recorders of metrics than rows with calls, they would hide these.
   if (!here.hash && meta.recorders * 2 > meta.locations) app.state.change({by: 'calls'});
   app.changed('view');
 }

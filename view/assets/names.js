@@ -17,7 +17,7 @@ export class Names {
     return have?.[row - c * chunk] || null;
   }
 
-  // sure is of, but waits for it.
+  // sure is like of, but waits until the location is known.
   async sure(row) {
     const c = Math.floor(row / chunk);
     if (this.chunks.get(c) === undefined) this.fetch(c);
@@ -72,7 +72,7 @@ export class Names {
     return 'rank ' + a.process + (whole ? '' : `, rows ${from}–${last}`);
   }
 
-  // short is group, for where there is little room.
+  // short is like group, for places with little room.
   short(from, to) {
     const text = this.group(from, to);
     return text.length > 13 ? text.replace(/^(ranks|rows|rank \d+, rows) /, '') : text;

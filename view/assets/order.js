@@ -20,7 +20,7 @@ export class Order {
     this.wish = null; // rows to show in the next order
     this.done = ',,';
     this.choice = el('select', {'aria-label': 'Order of rows', onchange: (e) => app.state.change({by: e.target.value})});
-    // A dimension with one place for all, or for each, groups nothing.
+    // A dimension in which all processes have one place, or each has its own, groups nothing.
     const places = app.meta.topologies.flatMap((t, k) => t.dimensions.map(({name, size}, d) => (size > 1 && size < app.meta.processes
       ? [`x${k}.${d}`, `by ${name || 'dimension ' + d} of ${t.name || 'topology ' + k}`] : null))).filter(Boolean);
     for (const [by, text] of [['', 'as recorded'], ['calls', 'with calls'], ['wait', 'by waiting'],
@@ -48,7 +48,7 @@ export class Order {
     return this.groups ? this.of(location) : location;
   }
 
-  // label is the name of a place, with what it is ordered by.
+  // label is the name of a place, with its value in the order.
   label(place, plain) {
     if (this.groups) return this.groups[place].name;
     const l = this.at(place);
@@ -110,7 +110,7 @@ export class Order {
     app.changed('view');
   }
 
-  // key is what the locations of a group have in common: [to sort by, in words].
+  // key is what the locations of a group have in common: [value to sort by, words].
   key(by, l) {
     const of = this.app.names.of(l) || {node: '', class: -1, places: []};
     if (by === 'node') return [of.node, of.node || 'no machine'];

@@ -1,7 +1,7 @@
 import {asked} from './state.js';
 
-// What is drawn above the tiles and follows the window: messages, critical path, executions of intervals. Each is asked
-// for when the window rests, and what came last stays until the next answer.
+// What is drawn above the tiles and follows the window: messages, critical path, executions of intervals. Each is asked for when the window
+// rests. The last answer stays until the next one comes.
 
 export class Overlays {
   constructor(app) {
@@ -44,7 +44,8 @@ export class Overlays {
     await Promise.all([...jobs, ...app.counters.ask(this.span())]);
   }
 
-  // one asks, unless the same was asked last; in a static file the answer for the whole run serves every window.
+  // one asks for an overlay, unless the last question was the same. In a static file, the answer for the whole run serves every
+  // window.
   async one(name, path, params) {
     if (this.app.source.static) params = path === 'executions' ? {loc: params.loc} : {};
     const key = JSON.stringify(params);

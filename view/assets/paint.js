@@ -2,8 +2,8 @@ import {colours, hatch} from './theme.js';
 import {bins, flagLost, Recent, shares, tileRows, Tiles} from './source.js';
 import {cut} from './dom.js';
 
-// Painting rows from tiles. A tile becomes a small picture, each bin a stack of its classes' shares, which is scaled to the
-// screen; what is not here yet is taken from a coarser tile. Calls are drawn one by one where a tile lists them.
+// Painting rows from tiles. A tile becomes a small picture, each bin a stack of the shares of its classes, which is scaled to the screen.
+// Where a tile is not loaded yet, a coarser one is used. Calls are drawn one by one where a tile lists them.
 
 const pictureBytes = 48 << 20;
 const stepHeight = 14; // of a caller above its callees
@@ -28,7 +28,7 @@ export class Painter {
     this.paints.clear();
   }
 
-  // follow takes from the state what is painted: waits or not, hidden classes, and the function that alone has its colour.
+  // follow takes from the state what to paint: whether waits show, hidden classes, and the function that alone has its colour.
   follow({off, hide, fn}) {
     this.waits = !off.includes('w');
     if (hide === this.hide && fn === this.fn) return;
@@ -107,8 +107,8 @@ export class Painter {
     return all;
   }
 
-  // listed reports whether all tiles that are here list their calls. Only then callers are drawn above their callees: they would
-  // seem to end where the next tile has shares alone.
+  // listed reports whether all loaded tiles list their calls. Only then callers are drawn above their callees: otherwise they would
+  // seem to end where the next tile has only shares.
   listed(z, f, [x0, x1], [i0, i1]) {
     for (let i = i0; i <= i1; i++) {
       for (let x = x0; x <= x1; x++) {
@@ -144,7 +144,7 @@ export class Painter {
     if (listed) this.spans(ctx, view, box, at, tile, false);
     if (!this.waits) return;
     this.stripes(ctx, view, box, at, tile);
-    // It is not the callers of a waiting call that wait.
+    // The callers of a waiting call do not wait.
     if (listed && at.steps && at.group * at.rowHeight >= stepsFrom) this.spans(ctx, view, box, at, tile, true);
   }
 
@@ -181,7 +181,7 @@ export class Painter {
     ctx.drawImage(picture, left, py, Math.round(px + bins * tile.width * scale) - left, tile.rows * height);
   }
 
-  // picture is the tile as an image, with as many lines for each row as its height on the screen is worth.
+  // picture is the tile as an image. Each row has as many lines as its height on the screen needs.
   picture(tile, key, height) {
     const lines = height < 4 ? 1 : height < 14 ? 6 : 16;
     const name = key + '*' + lines + (this.waits ? 'w' : '');
@@ -236,7 +236,7 @@ export class Painter {
         const k = row * bins + b;
         let sum = 0;
         let y = 0;
-        // A share that is there gets a line where it is more than half of one.
+        // A share above 0 gets a line if it is more than half a line high.
         const add = (share, colour) => {
           sum += share;
           for (const to = Math.min(lines, Math.round(sum / 255 * lines)); y < to; y++) out[((row + 1) * lines - 1 - y) * bins + b] = colour;
@@ -261,8 +261,8 @@ export class Painter {
     if (tile.stripes) fillScaled(ctx, hatch(ctx), tile.stripes, px, py, scale, height);
   }
 
-  // spans draws calls one by one. In a tall row the open calls around one stay visible above it, like steps; again draws the steps of
-  // own code once more.
+  // spans draws calls one by one. In a tall row the open calls around a call stay visible above it, like steps. again draws the steps
+  // of own code once more.
   spans(ctx, view, box, at, tile, again) {
     const scale = box.w / (view.t[1] - view.t[0]);
     const height = at.group * at.rowHeight;
@@ -286,7 +286,7 @@ export class Painter {
       if (again && (s.class[k] !== 0 || down + step >= height)) continue;
       const h = again ? step : height - down;
       this.span(ctx, s, k, {a, b, y: y + down, h}, step);
-      // Calls without steps hide their callers: only what is in front gets its name.
+      // Calls without steps hide their callers, so only the innermost call gets its name.
       if (b - a < 26 || h < 12 || again) continue;
       const name = row + ' ' + s.n[k];
       const known = this.labels.get(name); // from the tile before
@@ -306,7 +306,7 @@ export class Painter {
     if (step && s.depth[k] > 0) ctx.fillRect(r.a, r.y, r.b - r.a, 1);
   }
 
-  // write puts the names on calls. Where a call begins on the name of the one around it, without steps, that name goes.
+  // write puts the names on calls. Without steps, the name of a call is left out where a call inside it begins on that name.
   write(ctx) {
     ctx.font = '11px system-ui, "DejaVu Sans", sans-serif';
     ctx.textBaseline = 'middle';

@@ -75,7 +75,7 @@ export class RankPanels {
       el('p', {class: 'note'}, (p.merged > 1 ? `${p.merged} ranks a column, their mean. ` : '') + 'The line in each column is the time spent waiting.')), legend)];
   }
 
-  // share of a sum that may have bounds, which it shows: those of a short window may be as wide as it.
+  // share prints a share of a sum, with the bounds of the sum if it has some: those of a short window may be as wide as the window.
   share(x, total, exact) {
     if (typeof x !== 'object') return share(Number(x) / total);
     return link(`≈ ${share(about(x) / total)}, ${share(x.lower / total)} to ${share(x.upper / total)}`, exact, 'click for the exact value');
@@ -269,7 +269,8 @@ export class RankPanels {
       [`${second} ÷ ${first}`, a.seconds && b.seconds ? ratio(b.seconds / a.seconds) : null]]), await this.alignment(), this.compared(p)), t)];
   }
 
-  // alignment chooses what both runs are drawn from: their begins, or the begin of an execution of an interval that both have.
+  // alignment chooses the instants that are drawn at the same place: the begins of both runs, or the begin of an execution that both
+  // have.
   async alignment() {
     const {app} = this;
     const [{nodes}, other] = await Promise.all([app.ask('intervals', {}), app.ask('intervals', {run: 1})]);

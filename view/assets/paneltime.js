@@ -8,15 +8,15 @@ import {facts, link, stack, table} from './table.js';
 // about is the best guess of a number that may be {lower, upper, about}.
 export const about = (x) => (x !== null && typeof x === 'object' ? x.about : x);
 
-// vague tells of bounds so wide that what lies in between says nothing.
+// vague reports bounds that are so wide that the value between them says nothing.
 const vague = (x) => x !== null && typeof x === 'object' && Number(x.upper) > 2 * Number(x.lower);
 
-// part is what sums are about: a static file has those of the whole run alone.
+// part says what sums are about: a static file only has those of the whole run.
 export function part(app) {
   return app.source.static ? 'whole run' : 'visible window';
 }
 
-// sourceOf is where a function is, as far as the trace tells.
+// sourceOf says where a function is, if the trace says so.
 export function sourceOf(region) {
   if (!region?.file?.includes('.')) return null; // some writers name a paradigm there
   return region.line ? `${region.file}:${region.line}` : region.file;
@@ -111,7 +111,7 @@ export class TimePanels {
     return out;
   }
 
-  // ended leads to the call that ended a wait.
+  // ended goes to the call that ended a wait.
   ended(w) {
     const late = w.ended.begin > w.end ? ', before ' : ', '; // of a receive that was posted before it is waited for
     return this.jump(`rank ${w.ended.process}${w.ended.name ? late + w.ended.name : ''}`, w.ended, 'go to the call that ended the wait');

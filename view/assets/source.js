@@ -244,7 +244,7 @@ export class Tiles {
     return this.cache.find(Tiles.key(z, x, f, i));
   }
 
-  // want replaces the list of tiles to get; what is in progress and neither in it nor wanted too is given up.
+  // want replaces the list of tiles to get. Tiles in progress that are in neither list are given up.
   want(list) {
     const keys = new Set();
     this.wanted = [...list, ...this.too].filter((t) => {
@@ -259,7 +259,7 @@ export class Tiles {
     this.pump();
   }
 
-  // wantToo replaces the tiles that are to be got besides, after the others.
+  // wantToo replaces the second list of tiles to get, which come after the first.
   wantToo(list) {
     this.too = list;
     this.want(this.wanted);

@@ -7,8 +7,8 @@ const quick = 600; // ms
 const numbers = (pattern, text) => pattern.exec(text || '')?.slice(1).map(Number) || null;
 const number = (v) => numbers(/^([0-9]{1,9})$/, v)?.[0] ?? null;
 
-// What the address has in addition to window, selection and marks: name there, field, value of a text, and text of a value where it is another
-// one. Without a text the value is the default.
+// Parts of the address other than window, selection and marks: name there, field, value of a text, and text of a value if it differs.
+// Without a text the value is the default.
 const fields = [
   ['tab', 'tab', (v) => v], // '': the selection's where there is one, else statistics
   ['off', 'off', (v) => v.replace(/[^wmcf]/g, '')], // lanes switched off
@@ -39,7 +39,7 @@ export class State {
     addEventListener('hashchange', () => this.moved());
   }
 
-  // moved follows the address, unless it is the one that was written.
+  // moved reads the state from the address, unless the page itself has just written that address.
   moved() {
     if (location.hash === this.written) return;
     this.written = location.hash;
@@ -88,7 +88,7 @@ export class State {
     return '#' + q.toString();
   }
 
-  // write puts the state into the address; kind says which changes join to one step.
+  // write puts the state into the address; kind says which changes join into one step.
   write(kind) {
     const now = performance.now();
     const join = kind === this.lastKind && now - this.last < quick;

@@ -34,7 +34,7 @@ export class Timeline {
     return this.box.y + (row - a) / (b - a) * this.box.h;
   }
 
-  // top and middle are of the row that shows a location; undefined where none does.
+  // top and middle are those of the row that shows a location; undefined if no row does.
   top(location) {
     const {group} = this.used;
     const place = group === 1 ? this.app.order.of(location) : Math.floor(location / group) * group;
@@ -442,7 +442,7 @@ function intervalLevels(e) {
       e.placed.push({...x, level: open.length});
       open.push(x.end);
     }
-    // The whole program says nothing: all of the window is in it.
+    // The whole program is left out: all of the window is in it.
     const inner = e.placed.filter((x) => x.node !== 0);
     const least = Math.min(...inner.map((x) => x.level));
     e.placed = inner.map((x) => ({...x, level: x.level - least}));

@@ -64,7 +64,7 @@ export class Tree {
     this.mark();
   }
 
-  // parent is the entry that another one is in.
+  // parent is the entry that contains another one.
   parent(e) {
     let p = e.previousElementSibling;
     while (p && p.group.level >= e.group.level) p = p.previousElementSibling;
