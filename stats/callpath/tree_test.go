@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
 // names lists the paths of t as text, "/3/1" for region 1 called from region 3.
@@ -101,6 +103,10 @@ func joined(t *testing.T, r *rand.Rand, trees []*Tree, most int) *Tree {
 	for len(list) > 1 {
 		i := r.IntN(len(list) - 1)
 		list[i].merge(list[i+1], most)
+		var err error
+		if list[i], err = Parse(list[i].AppendBinary(nil)); err != nil { // cut, its deepest paths are just above the cut
+			t.Fatal(err)
+		}
 		list = slices.Delete(list, i+1, i+2)
 	}
 	list[0].merge(New(), most)
@@ -119,6 +125,32 @@ func checkLocate(t *testing.T, union *Tree, trees []*Tree) {
 			if have[table[n]] != name {
 				t.Fatalf("%s is located at %s", name, have[table[n]])
 			}
+		}
+	}
+}
+
+// TestParse has trees as their numbers: level of the cut, paths, then for each the distance to its parent, and its region.
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		numbers []uint64
+		ok      bool
+	}{
+		{"path 0", []uint64{1, 1}, true},
+		{"nothing is left", []uint64{0, 1}, false},
+		{"no path", []uint64{1, 0}, false},
+		{"as deep as the cut allows", []uint64{3, 3, 1, 7, 1, 7}, true},
+		{"deeper than the cut", []uint64{2, 3, 1, 7, 1, 7}, false},
+		{"the last level", []uint64{MaxLevel + 1, 2, 1, 7}, true},
+		{"a cut below the last level", []uint64{MaxLevel + 2, 2, 1, 7}, false},
+		{"its own parent", []uint64{3, 2, 0, 7}, false},
+		{"a parent before path 0", []uint64{3, 2, 2, 7}, false},
+		{"a path twice", []uint64{3, 3, 1, 7, 2, 7}, false},
+		{"a path missing", []uint64{3, 3, 1, 7}, false},
+		{"a number too many", []uint64{3, 2, 1, 7, 1}, false},
+	} {
+		if x, err := Parse(varint.Append(nil, c.numbers...)); (err == nil) != c.ok {
+			t.Errorf("%s: %v, %v", c.name, x, err)
 		}
 	}
 }
