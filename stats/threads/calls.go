@@ -17,7 +17,7 @@ type Span struct {
 }
 
 // Outline divides the time of the first thread of a process by its calls: it calls region for each parallel region, and serial for the
-// time between these and MPI calls. The last serial span ends at Never. region and serial may be nil.
+// time between these and MPI calls. The last serial span ends at Never. serial may be nil.
 func (r *Roles) Outline(calls Calls, region, serial func(s Span)) error {
 	at := uint64(0)
 	for calls.Next() {
@@ -31,7 +31,7 @@ func (r *Roles) Outline(calls Calls, region, serial func(s Span)) error {
 		if serial != nil && s.Begin > at {
 			serial(Span{Begin: at, End: s.Begin})
 		}
-		if parallel && region != nil {
+		if parallel {
 			region(s)
 		}
 		at = s.End

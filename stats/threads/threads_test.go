@@ -30,6 +30,7 @@ const (
 	mpiCall
 	lock
 	body
+	code
 )
 
 // definitions are those regions, bodies only where they are asked for.
@@ -45,6 +46,7 @@ func definitions(bodies bool) *trace.Definitions {
 		mpiCall:  {Role: trace.RoleBarrier, Paradigm: trace.ParadigmMPI},
 		lock:     {Name: 1, Role: trace.RoleWrapper, Paradigm: trace.ParadigmOpenMP},
 		body:     {Role: trace.RoleCode, Paradigm: trace.ParadigmOpenMP},
+		code:     {Role: trace.RoleCode, Paradigm: trace.ParadigmCompiler},
 	} {
 		r.Ref = uint32(i)
 		if i != body || bodies {
@@ -89,7 +91,7 @@ func (h *thread) call(region uint32, levels, width int) {
 	h.pass(h.random.IntN(3))
 	for range h.random.IntN(width + 1) {
 		if levels > 0 {
-			h.call([]uint32{barrier, critical, sblock, task, function, mpiCall, parallel, lock, body}[h.random.IntN(9)], levels-1, width)
+			h.call([]uint32{barrier, critical, sblock, task, function, mpiCall, parallel, lock, body, code}[h.random.IntN(10)], levels-1, width)
 		}
 		h.pass(h.random.IntN(3))
 	}
