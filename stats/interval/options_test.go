@@ -37,6 +37,8 @@ func TestOptions(t *testing.T) {
 		{"malformed pattern", interval.Flags{Intervals: []string{"region:[a"}}, "", "malformed"},
 		{"type that is not a number", interval.Flags{Intervals: []string{"prv:x"}}, "", "event type"},
 		{"slice without unit", interval.Flags{Slice: "100"}, "", "--slice"},
+		{"slice of a letter", interval.Flags{Slice: "1.x5ms"}, "", "--slice"},
+		{"slice of a sign", interval.Flags{Slice: "1.-5ms"}, "", "--slice"},
 		{"slice of nothing", interval.Flags{Slice: "0s"}, "", "--slice"},
 		{"slice below a nanosecond", interval.Flags{Slice: "0.5ns"}, "", "--slice"},
 		{"slice of ages", interval.Flags{Slice: "99999999999999s"}, "", "--slice"},

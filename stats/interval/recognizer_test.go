@@ -145,6 +145,12 @@ func TestControl(t *testing.T) {
 			if ok != c.ok || ok && r.Mark() != c.want {
 				t.Errorf("%+v, %v; want %+v, %v", r.Mark(), ok, c.want, c.ok)
 			}
+			if r.Control(); r.Level(1) {
+				t.Error("the name of the call before counts")
+			}
+			if r.Control(); r.Name("x") {
+				t.Error("the level of the call before counts")
+			}
 		})
 	}
 }

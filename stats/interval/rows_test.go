@@ -96,4 +96,7 @@ func TestRowWriterRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, rows)
 		}
 	}
+	if err := NewRowWriter(nil, nil).Add(make([]byte, 1)); err == nil {
+		t.Error("a byte of a border is one")
+	}
 }
