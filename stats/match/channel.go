@@ -1,9 +1,11 @@
 package match
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -206,16 +208,8 @@ type source struct {
 // ranges returns the peer ranges with peers in [lo, hi).
 func (s *source) ranges(lo, hi uint32) []PeerRange {
 	search := func(p uint32) int {
-		a, b := 0, len(s.peers)
-		for a < b {
-			m := (a + b) / 2
-			if !s.peers[m].Coll && s.peers[m].Peer < p {
-				a = m + 1
-			} else {
-				b = m
-			}
-		}
-		return a
+		i, _ := slices.BinarySearchFunc(s.peers, p, func(r PeerRange, p uint32) int { return cmp.Compare(r.Peer, p) })
+		return i
 	}
 	return s.peers[search(lo):search(hi)]
 }
@@ -223,7 +217,7 @@ func (s *source) ranges(lo, hi uint32) []PeerRange {
 // tail returns the ranges of collectives, by ascending communicator, and of operations whose peer is unknown.
 func (s *source) tail() []PeerRange {
 	i := len(s.peers)
-	for i > 0 && (s.peers[i-1].Coll || s.peers[i-1].Peer == trace.Undefined) {
+	for i > 0 && s.peers[i-1].Peer == trace.Undefined {
 		i--
 	}
 	return s.peers[i:]
