@@ -206,7 +206,7 @@ func (p *collProgram) operation(rng *rand.Rand, comm string, ranks []int, now []
 	for r, process := range ranks {
 		now[process] += uint64(rng.IntN(4))
 		enter := now[process]
-		members[r] = collMember{uint32(process), enter, 8 * min(rng.IntN(4), 1), 8 * min(rng.IntN(4), 1)}
+		members[r] = collMember{uint32(process), enter, min(rng.IntN(4), 1), min(rng.IntN(4), 1)}
 		bytes := fmt.Sprint(members[r].sent, " ", members[r].received)
 		line := func(format string, a ...any) {
 			fmt.Fprintf(&p.text, "%d %d %s\n", process, now[process], fmt.Sprintf(format, a...))

@@ -39,6 +39,7 @@ func TestResults(t *testing.T) {
 			entry
 		}
 		want := map[whole]bool{}
+		var last whole
 		for range 4 * rows {
 			r := result{p: 5, row: rng.Uint64N(rows), kind: rng.Uint32N(resultCause + 1), mateP: uint32(word()), mateN: xtf.Never, t: word(), a: word(), b: word(), c: word(), flags: uint32(word())}
 			if rng.IntN(2) == 0 {
@@ -51,10 +52,16 @@ func TestResults(t *testing.T) {
 						Row: r.row, T: word(), End: word(), Bytes: word(), Post: word(), Stay: word(), CallN: word(), Own: word(), Flags: uint32(word()), Kind: uint32(word()), Region: rng.Uint32N(3), Path: rng.Uint32N(2),
 					},
 				}
+				if rng.IntN(2) == 0 && last.of != nil { // at most the tag is another one than that of the result before
+					r.kind, r.mateP, r.flags, x.Peer, x.Comm = last.kind, last.mateP, last.result.flags, last.Peer, last.Comm
+					x.result = r
+				}
 				e := x.entry
 				r.of = &e
 			}
 			want[x] = true
+			last = x
+			last.of = r.of
 			if err := results.add(&r); err != nil {
 				t.Fatal(err)
 			}
