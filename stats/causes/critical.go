@@ -241,7 +241,6 @@ func (c *Path) follow() error {
 	for k := own.end - 1; k >= own.own && more && failed == nil; k-- {
 		if failed = c.openSlab(k); failed == nil {
 			p, at, more = c.back(p, at, own.slabs.start(k))
-			slices.Reverse(c.list)
 			c.spans[k-own.own] = slices.Clone(c.list)
 			failed = c.run.did(0, 1)
 		}

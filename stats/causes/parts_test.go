@@ -334,49 +334,58 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// TestSpan compares sums over blocks of pieces with sums over pieces.
+// TestSpan compares sums over blocks of pieces with sums over pieces, of few and of many keys. Some pieces are long: 1<<14 and 1<<21 ticks
+// are the shortest ones of three and four bytes, whose bytes before the last have no bits but the highest.
 func TestSpan(t *testing.T) {
-	r := rand.New(rand.NewPCG(8, 1))
-	var line lineSlab
-	var sum tally
-	b, last := []byte{0, 0, 0}, uint64(7)
-	var pieces []term // key, ticks
-	for i := range uint64(300) {
-		p := term{key: r.Uint64N(5), ticks: 1 + r.Uint64N(9)}
-		if i < 5 {
-			p.key = i
-		}
-		if b = binary.AppendUvarint(b, (1+p.key)<<pieceBits); i < 5 {
-			b = binary.AppendUvarint(binary.AppendUvarint(b, p.key), 0)
-		}
-		b = binary.AppendUvarint(b, p.ticks)
-		pieces, last = append(pieces, p), last+p.ticks
-	}
-	if err := line.parse(b, 7, &lineOrder{}); err != nil {
-		t.Fatal(err)
-	}
-	for range 1000 {
-		from := 7 + r.Uint64N(last-7)
-		to := from + r.Uint64N(last-from+1)
-		if i := line.find(&line.near[1], from); line.from(i) > from || line.ends[i] <= from {
-			t.Fatalf("piece %d, [%d, %d), holds %d", i, line.from(i), line.ends[i], from)
-		}
-		want, at := make([]uint64, 5), uint64(7)
-		for _, p := range pieces {
-			if first, end := max(from, at), min(to, at+p.ticks); first < end {
-				want[p.key] += end - first
+	for _, keys := range []uint64{5, 193} {
+		r := rand.New(rand.NewPCG(8, keys))
+		var line lineSlab
+		var sum tally
+		b, last := []byte{0, 0, 0}, uint64(7)
+		var pieces []term // key, ticks
+		for i := range 2*keys + 300 {
+			p := term{key: r.Uint64N(keys), ticks: 1 + r.Uint64N(9)}
+			if r.IntN(8) == 0 {
+				p.ticks = 1 << (7 * r.IntN(4))
 			}
-			at += p.ticks
+			if i < keys {
+				p.key = i
+			}
+			if b = binary.AppendUvarint(b, (1+p.key)<<pieceBits); i < keys {
+				b = binary.AppendUvarint(binary.AppendUvarint(b, p.key<<activityBits), 0)
+			}
+			b = binary.AppendUvarint(b, p.ticks)
+			pieces, last = append(pieces, p), last+p.ticks
 		}
-		got := make([]uint64, 5)
-		sum.begin(len(line.keys))
-		line.span(&sum, from, to)
-		for _, x := range line.take(&sum, nil) {
-			got[x.key] += x.ticks
+		if err := line.parse(b, 7, &lineOrder{}); err != nil {
+			t.Fatal(err)
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("[%d, %d): %v, want %v", from, to, got, want)
+		for range 500 {
+			from := 7 + r.Uint64N(last-7)
+			to := from + r.Uint64N(last-from+1)
+			if i := line.find(&line.near[1], from); line.from(i) > from || line.ends[i] <= from {
+				t.Fatalf("%d keys: piece %d, [%d, %d), holds %d", keys, i, line.from(i), line.ends[i], from)
+			}
+			want, at := make([]uint64, keys), uint64(7)
+			for _, p := range pieces {
+				if first, end := max(from, at), min(to, at+p.ticks); first < end {
+					want[p.key] += end - first
+				}
+				at += p.ticks
+			}
+			got := make([]uint64, keys)
+			sum.begin(len(line.keys))
+			line.span(&sum, from, to)
+			for _, x := range line.take(&sum, nil) {
+				got[x.key>>activityBits] += x.ticks
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d keys, [%d, %d): %v, want %v", keys, from, to, got, want)
+			}
 		}
+	}
+	if err := (&lineSlab{}).parse([]byte{0, 0, 0, 1 << pieceBits}, 7, &lineOrder{}); err == nil {
+		t.Error("a piece without its length is read")
 	}
 }
 
