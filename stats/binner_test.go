@@ -10,6 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-hpc/coppice/internal/synthetic"
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -288,6 +289,46 @@ func TestBinSum(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// TestLeastBins has a row for each 16 announced events of an average location.
+func TestLeastBins(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		events []uint64 // by location
+		want   uint64
+	}{
+		{"no location", nil, 64},
+		{"few events", []uint64{16 * 63}, 64},
+		{"one location", []uint64{16 * 1000}, 1000},
+		{"an average", []uint64{16 * 100, 16 * 301}, 200},
+		{"many events", []uint64{16 * 5000}, 4096},
+		{"an unknown number of events", []uint64{trace.Undefined64, trace.Undefined64}, 4096},
+	} {
+		d := &trace.Definitions{}
+		for i, n := range c.events {
+			d.Locations = append(d.Locations, trace.Location{Ref: uint64(i), Events: n})
+		}
+		d.Seal()
+		if got := leastBins(d); got != c.want {
+			t.Errorf("%s: %d rows, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestBinsInOrder decodes bins whose rows do not ascend.
+func TestBinsInOrder(t *testing.T) {
+	for _, rows := range [][]BinRow{
+		{{Bin: 3, Region: 2}, {Bin: 3, Region: 2}},
+		{{Bin: 3, Region: 2}, {Bin: 3, Region: 1}},
+		{{Bin: 3, Region: 1}, {Bin: 2, Region: 2}},
+		{{Bin: 3, Region: 6}},
+	} {
+		r := reader{Reader: varint.Read((&Bins{Rows: rows}).AppendBinary(nil))}
+		if b, err := r.bins(6); err == nil {
+			t.Errorf("%+v comes back as %+v", rows, b.Rows)
 		}
 	}
 }

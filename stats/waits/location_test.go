@@ -347,6 +347,9 @@ func (w *world) addIvals(rng *rand.Rand, end uint64) {
 		w.ivals = append(w.ivals, xtf.Ival{T: at, End: min(at+13, end), Node: 3})
 	}
 	slices.SortStableFunc(w.ivals, func(a, b xtf.Ival) int { return int(a.T) - int(b.T) })
+	if rng.IntN(4) == 0 { // waits come after the begin of the last one
+		w.ivals = w.ivals[:1+rng.IntN(len(w.ivals))]
+	}
 }
 
 // slowly is found with all rows in hand.
