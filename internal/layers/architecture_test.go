@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -35,6 +36,24 @@ func TestArchitecture(t *testing.T) {
 	for path := range layer {
 		if !slices.Contains(listed, path) {
 			t.Errorf("ARCHITECTURE.md has no line of %s", path)
+		}
+	}
+}
+
+// TestMutations: each row of bench/mutations/table.tsv changes text that is there, once. A row that does not fit any more tests nothing.
+func TestMutations(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("../../bench/mutations/table.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		row := strings.Split(line, "\t")
+		if len(row) != 5 {
+			t.Fatalf("%d fields in %q", len(row), line)
+		}
+		if text, err := os.ReadFile("../../" + row[0]); err != nil || strings.Count(string(text), row[1]) != 1 {
+			t.Errorf("%s has %q not once (%v): change the row to what the formula is now", row[0], row[1], err)
 		}
 	}
 }
