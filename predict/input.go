@@ -359,7 +359,7 @@ var LeftKinds = [...]struct {
 	LeftOneSided:      {"one_sided", false, "as long as recorded: calls of one-sided communication"},
 	LeftFiles:         {"files", false, "as long as recorded: calls of MPI files whose bytes are not known, and of other files"},
 	LeftSpawns:        {"spawns", false, "as long as recorded: calls that start or connect processes"},
-	LeftFailedTests:   {"failed_tests", false, "as long as recorded: tests that completed nothing"},
+	LeftFailedTests:   {"failed_tests", false, "as often and as long as recorded, though a program that tests until something comes tests more or less often then: tests that completed nothing"},
 	LeftChosen:        {"chosen", false, "as recorded: calls that completed some of several requests"},
 	LeftBetweenGroups: {"between_groups", true, "left out: collectives of two groups, or of unknown members"},
 	LeftCancelled:     {"cancelled", true, "left out: cancelled requests"},
