@@ -364,6 +364,19 @@ func TestWaitsWithoutRecords(t *testing.T) {
 	}
 }
 
+// TestScanWaitsForAll has process 0 of a scan wait for process 1, as it does where a library lets both exchange data: 5010, until that one has worked for
+// 6000. It comes earlier by 3000 if both work for half as long.
+func TestScanWaitsForAll(t *testing.T) {
+	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}, {Name: "work"}}, Steps: make([][]tracetest.Step, 2)}
+	for p, ticks := range [][2]uint64{{1000, 5010}, {6000, 10}} {
+		s.Steps[p] = []tracetest.Step{{Enter: "main"}, {Enter: "work"}, {Ticks: ticks[0]}, {Leave: "work"}, {Call: "Scan", Ticks: ticks[1]}, {Leave: "main"}}
+	}
+	r := tried(t, s, 2)
+	if i := slices.IndexFunc(r.Targets, func(x levers.Target) bool { return x.Name == "work" }); i < 0 || value(r.Targets[i].Half) != 3000 || r.Replayed != 6010 {
+		t.Errorf("replayed %d, want 6010; work at 1/2 saves %+v, want 3000", r.Replayed, r.Targets)
+	}
+}
+
 // TestHandles has two processes that make a communicator after 1000 and 3000: nobody leaves before the last one comes, and so it is when that
 // comes earlier.
 func TestHandles(t *testing.T) {

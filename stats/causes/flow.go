@@ -263,12 +263,12 @@ func (f *flow) enter(p uint32, o *replayOp, v instant) {
 	if all && o.coll != prefixMax {
 		delete(f.open, k)
 	}
-	if f.r.lever != nil && o.coll.rooted() {
+	if f.r.lever != nil && o.coll != maxToAll {
 		f.enter(p, o.ofAll(), v)
 	}
 }
 
-// allOf marks the ordinal of a second operation that members of a rooted operation take part in, with levers: maxToAll, whose result
+// allOf marks the ordinal of a second operation that members of an operation in which not all wait for all take part in, with levers: maxToAll, whose result
 // members with stepMeet wait for.
 const allOf = 1 << 63
 
@@ -276,7 +276,7 @@ const allOf = 1 << 63
 // all others if one of them shows that it had to: it stayed in its call until the first one left, longer than anything else explains.
 const atEnd = 1 << 61
 
-// ofAll returns the second operation of a rooted one.
+// ofAll returns the second operation of one in which not all wait for all.
 func (o *replayOp) ofAll() *replayOp {
 	x := *o
 	x.coll, x.key = maxToAll, o.key|allOf

@@ -181,7 +181,7 @@ func (s *replayScript) collective(c *xtf.Collective) {
 	if o.t = c.Post; !ok || c.Flags&xtf.CollNonBlocking == 0 {
 		return
 	}
-	if row.meets && o.coll.rooted() {
+	if row.meets && o.coll != maxToAll {
 		o.kind = stepJoin
 	}
 	s.early.add(uint32(s.p), &o, c.N<<1|1)
@@ -408,7 +408,7 @@ func (s *replayScript) member(c *collectiveRow) {
 	if !c.ok {
 		return
 	}
-	o, joins := c.op, c.meets && c.op.coll.rooted()
+	o, joins := c.op, c.meets && c.op.coll != maxToAll
 	if joins {
 		o.kind = stepJoin
 	}
@@ -442,8 +442,8 @@ func (s *replayScript) completed(c *collectiveRow) {
 }
 
 // meets reports whether a member left an operation, or the call that completes it, soon after the last member entered, so that it seems
-// to have waited for that one. The result of a rooted operation does not need that; but many libraries pass data on in a tree, in which a
-// member waits for those below it.
+// to have waited for that one. The result of a rooted operation, or of a scan, does not need that; but many libraries pass data on in a tree, in which a
+// member waits for those below it, or let the members of a scan exchange data.
 func meets(c *xtf.Coll) bool {
 	return soonAfter(c.T, c.LastEnter, c.End)
 }
