@@ -95,9 +95,9 @@ func (p *pipe) ask(c pipeCommand) (a pipeAnswer, err error) {
 // file is one of the process in /proc.
 func (p *pipe) file(name string) string { return fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, name) }
 
-// peak is the most memory of the process since its mark was last put back.
-func (p *pipe) peak() int64 {
-	b, _ := os.ReadFile(p.file("status"))
+// peak is the most memory of the process whose status this is, since its mark was last put back.
+func peak(status string) int64 {
+	b, _ := os.ReadFile(status)
 	_, rest, _ := strings.Cut(string(b), "VmHWM:")
 	n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]), " kB"), 10, 64)
 	return n << 10
@@ -133,7 +133,7 @@ func (r *round) piped(c command, talk func(announced string)) outcome {
 	}
 	inTime := over.Stop()
 	if err == nil {
-		o.code, o.out, o.errs, o.peak = a.Code, string(a.Out), string(a.Errs), p.peak()
+		o.code, o.out, o.errs, o.peak = a.Code, string(a.Out), string(a.Errs), peak(p.file("status"))
 	} else {
 		o.code = p.end()
 		b, _ := os.ReadFile(p.errs)

@@ -151,7 +151,7 @@ type outcome struct {
 	command
 	code      int
 	out, errs string
-	peak      int64 // bytes of memory, of the process or the largest rank
+	peak      int64 // bytes of memory, of the process or the largest rank; 0: no more than soak itself has
 }
 
 func (o outcome) String() string { return strings.Join(o.args, " ") }
@@ -195,7 +195,8 @@ func (r *round) do(c command) outcome {
 	o := outcome{command: c, code: -1}
 	r.commands++
 	debug.FreeOSMemory()                                      // the peak of a process begins with that of the one which started it,
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // which this sets to what it has now
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // which this sets to what it has now:
+	own := peak("/proc/self/status")                          // so a lower one is not known, next to a large result
 	if err := cmd.Start(); err != nil {
 		r.fail("%s: %v", o, err)
 		return o
@@ -211,7 +212,7 @@ func (r *round) do(c command) outcome {
 	inTime := over()
 	cancel()
 	o.code, o.out, o.errs = cmd.ProcessState.ExitCode(), out.String(), errs.String()
-	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && int64(u.Maxrss)<<10 > own+own/32 {
 		o.peak = int64(u.Maxrss) << 10
 	}
 	r.note(o)

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"bytes"
+	"runtime"
+	"testing"
+)
 
 // TestJudge finds what no command may print, and messages that do not say what to do.
 func TestJudge(t *testing.T) {
@@ -27,4 +31,15 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: %v", k.name, r.wrong)
 		}
 	}
+}
+
+// TestPeak: a small command next to a large result is not taken for a large one.
+func TestPeak(t *testing.T) {
+	held := bytes.Repeat([]byte{1}, 256<<20)
+	r := newRound(&settings{work: t.TempDir(), bin: "/bin/true"}, 2)
+	r.dir = t.TempDir()
+	if o := r.do(command{}); o.code != 0 || o.peak >= int64(len(held)) {
+		t.Errorf("exit code %d, peak %d", o.code, o.peak)
+	}
+	runtime.KeepAlive(held)
 }
