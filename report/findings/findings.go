@@ -108,7 +108,8 @@ type finder struct {
 	sharing     []*sharing // crowds whose processes share processors
 	crowdOf     map[uint32]*sharing
 	times       []processTimes
-	lost        []table.Lost // processes that findings leave out
+	work        results.Spread // what processes compute, after MPI_Init where that is known
+	lost        []table.Lost   // processes that findings leave out
 	list        []Finding
 }
 
@@ -207,6 +208,7 @@ func (f *finder) upTo(ticks uint64) string {
 type processTimes struct {
 	first   uint64 // first event
 	cpu     uint64
+	since   uint64 // part of computing after MPI_Init, where that is known
 	polls   uint64 // part of computing between calls that ask in vain
 	works   uint64 // computing without waits for other threads and for locks
 	waited  uint64 // in MPI, by its first thread in parallel regions, or anywhere if there are none
@@ -719,7 +721,7 @@ func (f *finder) transfer() error {
 			without = "with waits, which are not known"
 		case tests:
 			without = "with waits in tests, which are not known"
-		case k.sum == sumP2P && exchanges(f.r, most):
+		case k.sum == sumP2P && (exchanges(f.r, most) || f.matters(f.each.largest[k.sum]) && most != nil && f.r.Defs.OfRequests(f.r.Defs.Region(most.Region)) && sendsEndUnseen(f.r, f.each.rank[k.sum])):
 			without = "with waits of their sends, which are not known"
 		case k.sum == sumColl && mostlyOf(strange, f.each.largest[sumColl]):
 			without = "with waits for processes that are not in the trace, which are not known"

@@ -103,7 +103,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		}
 	}
 	var called trace.CallClass
-	var polling, managing uint64 // ticks in calls
+	var polling, managing, completing uint64 // ticks in calls
 	transfers, spawned, oneSided, starts, shares := false, false, false, false, false
 	others := map[trace.ParadigmID]uint64{} // ticks in calls of libraries that communicate
 	var own uint64                          // calls of the program's own functions, without the one call of each process that contains all others
@@ -118,6 +118,9 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		}
 		if x.Kind&xtf.ClassMgmt != 0 && x.Kind&xtf.ClassInit == 0 {
 			managing += x.Exclusive
+		}
+		if x.Kind&xtf.ClassP2P != 0 && r.Defs.OfRequests(d) {
+			completing += x.Exclusive
 		}
 		transfers = transfers || x.Kind&xtf.ClassP2P != 0 && !r.Defs.OfRequests(d)
 		starts = starts || x.Calls > 0 && d != nil && d.Role == trace.RoleThreadCreate
@@ -227,6 +230,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		add(matters(others[k]), OtherLibrary, fmt.Sprintf("calls of %s count as own code, %s %s of all processes together: how long they wait there for each other is not known, and efficiencies may be too high for that", otherLibraries[k], u.Big(numbers.Integer(others[k])), u.Name()))
 	}
 	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or similar calls again and again are not known")
+	add(matters(completing) && sendsEndUnseen(r, s.Item(xtf.ItemP2P).MaxP), "ends of sends", "when sends that do not block end is not in the trace: of what calls such as MPI_Wait wait for only receives are known")
 	add(matters(managing), "management", "waits in calls of MPI management are known where a record tells that they make a communicator, a window or a file; not in others")
 	sessions := property(r, trace.PropertySessions)
 	worldless := slices.Contains(sessions, trace.SessionsAlone)
@@ -400,6 +404,28 @@ func UntoldDevices(s *results.Summary) uint64 {
 
 // polls reports whether a region, given by its reference, is a call that asks and does not wait.
 func polls(r *results.Run, ref uint32) bool { return r.Defs.Polls(r.Defs.Region(ref)) }
+
+// sendsEndUnseen reports whether a process has sends by calls that only begin them, and no send ends in a later call: then the trace does not
+// have these ends, as those of Paraver and of writers that take any send for one that blocks. It looks at the first messages.
+func sendsEndUnseen(r *results.Run, rank uint32) bool {
+	const looked = 4096
+	if !r.Rows || uint64(rank) >= uint64(len(r.Defs.Processes())) {
+		return false
+	}
+	a, err := xtf.ArrayOf[xtf.P2P](r.File, xtf.Proc(r.Defs.Processes()[rank].First))
+	if err != nil {
+		return false
+	}
+	begun, later := false, false
+	err = a.Each(0, min(a.Len(), looked), func(_ uint64, row []byte) bool {
+		var m xtf.P2P
+		if m.Load(row); m.Kind&(xtf.P2PNotice|xtf.P2PKindMask) == xtf.P2PSend && isCall(r, m.Region, "isend", "ibsend", "issend", "irsend", "start", "startall") {
+			begun, later = true, m.Done == xtf.Never || m.Done > m.End
+		}
+		return !later
+	})
+	return err == nil && begun && !later
+}
 
 // exchanges reports whether a region is a call that sends and receives in one.
 func exchanges(r *results.Run, x *results.RegionTime) bool {

@@ -914,16 +914,16 @@ func beyond(err error) error {
 // imbalance finds work that is distributed unevenly. If the process with most work causes waits in collectives, the finding
 // replaces these waits, because it is their reason. Else the run could be shorter by the largest time less the mean.
 func (f *finder) imbalance() error {
-	cpu := f.s.Item(xtf.ItemCPU)
+	f.work = *f.s.Item(xtf.ItemCPU)
+	cpu := &f.work
 	if !cpu.Mean.Defined || f.s.Processors < 2 {
 		return nil
 	}
-	before, err := f.before(cpu.MaxP)
+	before, aside, err := f.leaveBefore()
 	if err != nil {
 		return err
 	}
 	over := cpu.Max - min(numbers.MeanOf(uint64(max(cpu.Sum, 0)), f.s.Processors), cpu.Max)
-	over -= min(over, before-before/f.s.Processors) // the mean contains it too
 	// above is the excess over the mean of the other processes. With one of two processes the mean of all hides half of it.
 	above := func(mean uint64) uint64 { return numbers.MulDiv(mean, f.s.Processors, f.s.Processors-1) }
 	var computed, critical numbers.Sum
@@ -952,7 +952,7 @@ func (f *finder) imbalance() error {
 		return nil
 	}
 	// left is the runtime once all is balanced: the process with most I/O then computes the mean too.
-	left := f.runtime - min(f.runtime, f.each.largest[sumIO]+cpu.Max-over)
+	left := f.runtime - min(f.runtime, f.each.largest[sumIO]+aside+cpu.Max-over)
 	ticks, basis := over, "largest computing time of a process, less the mean"
 	if left < ticks {
 		ticks, basis = left, fmt.Sprintf("runtime, less the mean computing time and the file input and output of rank %d", f.each.rank[sumIO])
@@ -965,9 +965,12 @@ func (f *finder) imbalance() error {
 		}
 	}
 	note := fmt.Sprintf("rank %d computes %s %s%s, the mean is %s, rank %d has least with %s", cpu.MaxP, f.u.Ticks(cpu.Max), f.u.Name(), also, f.u.Real(cpu.Mean), cpu.MinP, f.u.Ticks(cpu.Min))
-	if f.matters(before) {
-		basis += ", and what it computes before MPI_Init"
-		note += fmt.Sprintf("; %s of what rank %d computes is before MPI_Init and not counted here", f.u.Ticks(before), cpu.MaxP)
+	switch {
+	case before > aside:
+		note += fmt.Sprintf("; %s of what rank %d computes is before MPI_Init", f.u.Ticks(before), cpu.MaxP)
+	case aside > 0:
+		basis += ", what processes compute before MPI_Init aside"
+		note += fmt.Sprintf("; what they compute before MPI_Init is not counted here, of rank %d it is %s", cpu.MaxP, f.u.Ticks(before))
 	}
 	if has(f, trace.DiagOff) {
 		note += "; what processes compute while their measurement is off is not known, and no part of this"
@@ -1167,10 +1170,43 @@ func completion(f *finder) {
 	f.list[i].Text += text
 }
 
+// leaveBefore leaves what processes compute before MPI_Init out of f.work and of each process's share of it, if that matters of the one that
+// computes most, and if they are not too many to look at: there it makes others wait in MPI_Init alone. It returns how much that is of the
+// process that then computes most, and how much of that it left out: all or nothing.
+func (f *finder) leaveBefore() (ticks, aside uint64, err error) {
+	for rank := range f.times {
+		f.times[rank].since = f.times[rank].cpu
+	}
+	work := &f.work
+	if ticks, err = f.before(work.MaxP); err != nil || !f.matters(ticks) {
+		return 0, 0, err
+	}
+	if len(f.times) > manyProcesses || uint64(len(f.times)) != f.s.Processors {
+		return ticks, 0, nil
+	}
+	befores := make([]uint64, len(f.times))
+	work.Sum, work.Min, work.Max = 0, xtf.Never, 0
+	for rank := range f.times {
+		t := &f.times[rank]
+		if befores[rank], err = f.before(uint32(rank)); err != nil {
+			return 0, 0, err
+		}
+		t.since = t.cpu - min(t.cpu, befores[rank])
+		work.Sum = numbers.Add(work.Sum, numbers.Integer(t.since))
+		if t.since > work.Max || rank == 0 {
+			work.Max, work.MaxP = t.since, uint32(rank)
+		}
+		if t.since < work.Min {
+			work.Min, work.MinP = t.since, uint32(rank)
+		}
+	}
+	work.Mean = numbers.Quotient(work.Sum, numbers.Integer(f.s.Processors))
+	return befores[work.MaxP], befores[work.MaxP], nil
+}
+
 // mostWork reports whether a process computes more than the mean by about as much as the one that computes most.
 func (f *finder) mostWork(rank uint32, over uint64) bool {
-	cpu := f.s.Item(xtf.ItemCPU)
-	return rank == cpu.MaxP || uint64(rank) < uint64(len(f.times)) && cpu.Max-f.times[rank].cpu <= over/8
+	return rank == f.work.MaxP || uint64(rank) < uint64(len(f.times)) && f.work.Max-f.times[rank].since <= over/8
 }
 
 // execute says how many processes do something while others wait for it.
