@@ -106,8 +106,8 @@ var accounts = [256]account{
 	IoTryLock:                     {"", "", false, false},
 	ProgramBegin:                  {"", "", false, false},
 	ProgramEnd:                    {"", "", false, false},
-	NonBlockingCollectiveRequest:  {"COLL", readMessages, true, true},
-	NonBlockingCollectiveComplete: {"COLL", readMessages, true, true},
+	NonBlockingCollectiveRequest:  {"COLL", readMessages, false, true},
+	NonBlockingCollectiveComplete: {"COLL", readMessages, false, true},
 	CommCreate:                    {"", "", false, false},
 	CommDestroy:                   {"", "", false, false},
 }

@@ -1675,6 +1675,24 @@ func TestEndsOfSends(t *testing.T) {
 	}
 }
 
+// TestImbalanceBeforeFiles: process 1 computes 500 of 600 ticks and writes for 100, the others compute 100 and are in the same call for 500, of which
+// the waits are not known. The mean is 233, so the run could be shorter by 267, though who writes most has 500 of that.
+func TestImbalanceBeforeFiles(t *testing.T) {
+	text := ""
+	for p, computes := range [3]int{100, 500, 100} {
+		text += fmt.Sprintf("%[1]d %[2]d ENTER MPI_File_write_all\n%[1]d 600 LEAVE MPI_File_write_all\n", p, computes)
+	}
+	for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, strings.ReplaceAll(program(3, text), "1000 LEAVE main", "600 LEAVE main"))).Findings {
+		if f.Kind == "imbalance" {
+			if f.Ticks != 267 {
+				t.Errorf("%+v", f)
+			}
+			return
+		}
+	}
+	t.Error("no imbalance")
+}
+
 // TestLateMessageOnce: of 30 messages, one each 10 ticks, the 20th comes 200 ticks late. The sender sleeps for nearly all of that: 50 or 300 of its
 // 500 ticks it has a processor, and 20 it wants one.
 func TestLateMessageOnce(t *testing.T) {

@@ -571,7 +571,7 @@ func (f *finder) io() {
 	x.Evidence = fmt.Sprintf("%s, the mean is %s, balance %s", f.together(f.each.total[sumIO]), f.u.Real(mean),
 		numbers.Quotient(f.each.total[sumIO], numbers.Times(numbers.Integer(f.s.Processors), largestTime)).Text(3))
 	spread := fmt.Sprintf(": rank %d has most, %s%s; ", rank, f.u.Ticks(largestTime), x.mostIn())
-	if name := trace.CallOf(x.facts.Region); strings.HasPrefix(name, "file_") && strings.HasSuffix(name, "_all") && !filesMeet(f.r, f.s) {
+	if waitsInFiles(f) {
 		x.facts.Uneven = false
 		x.Evidence += fmt.Sprintf("; all processes take part in such a call, and waits for the last one are part of its time, which are not known: rank %d has least, %s", f.each.leastRank, f.u.Ticks(f.each.leastIO))
 	}
@@ -581,6 +581,16 @@ func (f *finder) io() {
 	}
 	f.absorb(&x, "io")
 	f.add(x, "file input and output", spread+x.Evidence)
+}
+
+// waitsInFiles reports whether most input and output is in calls of all processes whose waits are not known.
+func waitsInFiles(f *finder) bool {
+	most := largest(f.hot, xtf.ClassIO|xtf.ClassMPIIO, nil)
+	if most == nil || filesMeet(f.r, f.s) {
+		return false
+	}
+	name := trace.CallOf(f.r.RegionName(most.Region))
+	return strings.HasPrefix(name, "file_") && strings.HasSuffix(name, "_all")
 }
 
 // placeRegion sets the region with most time, if there is one.

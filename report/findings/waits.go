@@ -919,7 +919,7 @@ func (f *finder) imbalance() error {
 	if !cpu.Mean.Defined || f.s.Processors < 2 {
 		return nil
 	}
-	before, aside, err := f.leaveBefore()
+	before, aside, err := leaveBefore(f)
 	if err != nil {
 		return err
 	}
@@ -952,10 +952,14 @@ func (f *finder) imbalance() error {
 		return nil
 	}
 	// left is the runtime once all is balanced: the process with most I/O then computes the mean too.
-	left := f.runtime - min(f.runtime, f.each.largest[sumIO]+aside+cpu.Max-over)
+	moved, mover := f.each.largest[sumIO], f.each.rank[sumIO]
+	if waitsInFiles(f) {
+		moved, mover = f.each.leastIO, f.each.leastRank
+	}
+	left := f.runtime - min(f.runtime, moved+aside+cpu.Max-over)
 	ticks, basis := over, "largest computing time of a process, less the mean"
 	if left < ticks {
-		ticks, basis = left, fmt.Sprintf("runtime, less the mean computing time and the file input and output of rank %d", f.each.rank[sumIO])
+		ticks, basis = left, fmt.Sprintf("runtime, less the mean computing time and the file input and output of rank %d", mover)
 	}
 	alike, also := 0, "" // other processes with as much work
 	for rank := range f.times {
@@ -1173,7 +1177,7 @@ func completion(f *finder) {
 // leaveBefore leaves what processes compute before MPI_Init out of f.work and of each process's share of it, if that matters of the one that
 // computes most, and if they are not too many to look at: there it makes others wait in MPI_Init alone. It returns how much that is of the
 // process that then computes most, and how much of that it left out: all or nothing.
-func (f *finder) leaveBefore() (ticks, aside uint64, err error) {
+func leaveBefore(f *finder) (ticks, aside uint64, err error) {
 	for rank := range f.times {
 		f.times[rank].since = f.times[rank].cpu
 	}

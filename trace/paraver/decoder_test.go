@@ -142,8 +142,9 @@ func TestEvents(t *testing.T) {
 			2:1:1:1:1:50:50000002:8:50100004:9
 			2:1:1:1:1:60:50000002:0`, `
 			0 10 Enter MPI_Ibarrier
-			0 10 NonBlockingCollectiveRequest 4
-			0 20 NonBlockingCollectiveComplete 0 0 none 0 0 4
+			0 10 ParameterUnsignedInt prv:50100001 = 0
+			0 10 ParameterUnsignedInt prv:50100002 = 0
+			0 10 ParameterUnsignedInt prv:50100004 = 1
 			0 20 Leave MPI_Ibarrier
 			0 30 Enter MPI_Barrier
 			0 40 Leave MPI_Barrier
