@@ -588,11 +588,11 @@ func TestFindings(t *testing.T) {
 		// Nothing is gained, so there are no ticks.
 		{"hang", hung, "hang", "MPI_Allreduce", 0, []uint32{0, 1, 2}, "", 0, "look at the calls"},
 		{"abort", strings.Replace(hung, "2 500 ENTER MPI_Recv", "2 500 ENTER MPI_Abort", 1), "abort", "MPI_Abort", 0, []uint32{2}, "", 0, "look at why"},
-		// Process 1 comes 400 late, and who waits for it does so in the call: no more than its own 100 are for sure.
-		{"collective output", strings.ReplaceAll(strings.Replace(fileWrites, "1 100 ENTER", "1 500 ENTER", 1), "write_at", "write_at_all"), "io", "MPI_File_write_at_all", 100, []uint32{0}, "", 0, ""},
+		// Process 1 comes 400 late, and who waits for it does so in the call: even work gains 200, and of the call no more than its own 100 are for sure.
+		{"collective output", strings.ReplaceAll(strings.Replace(fileWrites, "1 100 ENTER", "1 500 ENTER", 1), "write_at", "write_at_all"), "imbalance", "main", 200, []uint32{1}, "", 0, "deal out"},
 		// The same after 50 of set-up on both: nothing is gained there.
 		{"collective output after set-up", strings.NewReplacer("1 100 ENTER", "1 500 ENTER", "write_at", "write_at_all", "0 100 ENTER", "0 0 ENTER MPI_Init\n0 50 LEAVE MPI_Init\n0 100 ENTER",
-			"1 0 ENTER main\n", "1 0 ENTER main\n1 0 ENTER MPI_Init\n1 50 LEAVE MPI_Init\n").Replace(fileWrites), "io", "MPI_File_write_at_all", 100, []uint32{0}, "", 0, ""},
+			"1 0 ENTER main\n", "1 0 ENTER main\n1 0 ENTER MPI_Init\n1 50 LEAVE MPI_Init\n").Replace(fileWrites), "imbalance", "main", 200, []uint32{1}, "", 0, "deal out"},
 		// Both write for 500: even, and no message.
 		{"file output", fileWrites, "io", "MPI_File_write_at", 500, []uint32{0}, "", 0, "read or write more at once"},
 	} {
@@ -608,8 +608,10 @@ func TestFindings(t *testing.T) {
 			if f.Seconds == nil || *f.Seconds != float64(x.ticks)/1e3 {
 				t.Errorf("%v seconds of %d ms", f.Seconds, x.ticks)
 			}
-			if strings.HasPrefix(x.name, "collective output") && !strings.Contains(f.Evidence, "waits for the last one are part of its time, which are not known: rank 1 has least, 0.100") {
-				t.Error(f.Evidence)
+			if strings.HasPrefix(x.name, "collective output") && !slices.ContainsFunc(doc.Findings, func(f finding) bool {
+				return f.Kind == "io" && f.Ticks == 100 && strings.Contains(f.Evidence, "waits for the last one are part of its time, which are not known: rank 1 has least, 0.100")
+			}) {
+				t.Errorf("%+v", doc.Findings)
 			}
 			if !strings.HasPrefix(f.Advice, x.advice) {
 				t.Errorf("advice %q, want %q", f.Advice, x.advice)
