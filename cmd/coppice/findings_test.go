@@ -1389,7 +1389,9 @@ func TestLongInFewCalls(t *testing.T) {
 1 %[3]d MPI_IRECV 0 MPI_COMM_WORLD 7 %[5]d %[4]d
 1 %[3]d LEAVE MPI_Waitall
 `
-	both := func(lines string) string { return lines + strings.NewReplacer("0 %", "1 %", "SEND 1", "SEND 0", "RECV 1", "RECV 0").Replace(lines) }
+	both := func(lines string) string {
+		return lines + strings.NewReplacer("0 %", "1 %", "SEND 1", "SEND 0", "RECV 1", "RECV 0").Replace(lines)
+	}
 	reduce := "0 %[2]d ENTER MPI_Allreduce\n0 %[2]d MPI_COLLECTIVE_BEGIN\n0 %[3]d MPI_COLLECTIVE_END ALLREDUCE MPI_COMM_WORLD none 8 8\n0 %[3]d LEAVE MPI_Allreduce\n"
 	const unknown = ": what it waits for there is not known"
 	for _, x := range []struct {

@@ -433,7 +433,6 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 		e.leastIO, e.leastRank = io, x.Rank
 	}
 	count := uint64(max(threads.TeamOf(f.r.Defs, int(x.Rank)).Count, 1))
-	waits, inMPI := f.teams.of(x.Rank), f.lastInMPI(x.Rank)
 	scheduling := x.At(0, xtf.ItemThreadScheduling)
 	idle := x.At(0, xtf.ItemThreadImbalance) + scheduling
 	serial := x.At(0, xtf.ItemThreadSerial)
@@ -445,7 +444,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 		sumRMA:  less(x.At(0, xtf.ItemRMA), of.waits[sumRMA]),
 		sumMgmt: less(x.At(0, xtf.ItemManagement), x.At(0, xtf.ItemSetup)+of.waits[sumMgmt]),
 		sumIO:   io, sumSerial: serial / count,
-		sumThreads: max(less(waits.longest.barrier, inMPI), less(less(idle, waits.locks), (count-1)*inMPI)/count),
+		sumThreads: dealt(f, x, count),
 	} {
 		e.total[i] = numbers.Add(e.total[i], numbers.Integer(v))
 		if v > e.largest[i] {
@@ -908,7 +907,9 @@ func (f *finder) threads() error {
 		x := f.loss(k.kind, f.each.largest[k.sum], rank, k.basis, "pop")
 		x.facts.threads = true
 		if k.sum == sumThreads && f.matters(x.Ticks) {
-			x.facts.scheduling = f.each.scheduling
+			if x.facts.scheduling = f.each.scheduling; !x.facts.scheduling {
+				x.Basis = evenWork
+			}
 			if err := f.imbalancedThreads(&x); err != nil {
 				return err
 			}

@@ -29,6 +29,8 @@ type ThreadWait struct {
 	p       trace.P
 	life    uint64
 	barrier uint64    // part of Wait: OpenMP, and barriers of POSIX threads
+	meets   bool      // waits in a barrier of POSIX threads
+	team    bool      // calls OpenMP
 	other   uint64    // rest of Wait, in calls of POSIX threads: the thread may be waiting for work
 	most    [3]uint32 // references of the regions with most of Lock, barrier and other; Undefined
 }
@@ -99,6 +101,11 @@ func (x *ThreadWait) take(r *results.Run, t *results.ProfileTable, states []trac
 		own := t.Sums[i].Own
 		region := &r.Defs.Regions[i]
 		kind := 0
+		if t.Sums[i].OwnCalls > 0 {
+			name := r.Defs.Text(region.Name)
+			x.meets = x.meets || name == posixBarrier
+			x.team = x.team || region.Paradigm == trace.ParadigmOpenMP || strings.HasPrefix(name, "OpenMP ") // of EZTrace
+		}
 		switch {
 		case own == 0 || !waitsForThread(s):
 			continue
@@ -122,7 +129,11 @@ type teamWait struct {
 	longest ThreadWait // the thread with most time in barriers
 	least   ThreadWait // the thread with least
 	idles   ThreadWait // the thread with most time in other calls
-	other   uint64     // time of all threads in these calls
+	barrier uint64     // time of all threads in barriers
+	meet    uint64     // threads that wait in barriers of POSIX threads
+	leastOf uint64     // time of the one of them that waits least there
+	team    uint64     // threads that call OpenMP
+	other   uint64     // time of all threads in other calls
 	life    uint64     // of all threads
 	first   uint64     // time that the first thread waits for locks
 	locks   uint64     // time that the others wait for locks in addition to the first
@@ -156,6 +167,16 @@ func runTeamWaits(r *results.Run) (*teamWaits, []table.Lost, error) {
 			t.idles = *x
 		}
 		t.any = true
+		t.barrier += x.barrier
+		if x.meets {
+			if t.meet == 0 || x.barrier < t.leastOf {
+				t.leastOf = x.barrier
+			}
+			t.meet++
+		}
+		if x.team {
+			t.team++
+		}
 		t.other, t.life = t.other+x.other, t.life+x.life
 		t.locks, t.lock = t.locks+x.Lock-min(x.Lock, t.first), max(t.lock, x.Lock)
 		w.locks = numbers.Add(w.locks, numbers.Integer(x.Lock))
@@ -480,7 +501,39 @@ func processorsEach(f *finder, rank int) uint64 {
 	return max(processorsOf(f.usages[rank].processors).count()/same, 1)
 }
 
-// imbalancedThreads finds the waits of the thread that waits longest for its team.
+// dealt is what a process of so many threads could be faster by if they had even work between their barriers: that is what the busiest does in each
+// parallel region above the mean, or what they wait in barriers on average. Where even the busiest idle longer, that counts too. Threads that call
+// no OpenMP, as those of MPI, idle and have no part in it. Of barriers of POSIX threads those count that wait there, and where each waits long one
+// more, which comes last and does not. Waits for locks are not part of it, nor what threads wait longer in MPI than the one that waits longest for
+// the others.
+func dealt(f *finder, x *results.ProcessItems, threads uint64) uint64 {
+	less := func(a, b uint64) uint64 { return a - min(a, b) }
+	w, inMPI := f.teams.of(x.Rank), f.lastInMPI(x.Rank)
+	team := min(max(w.team, 1), threads)
+	if w.team < 2 {
+		team = threads
+	}
+	meet := team
+	if w.longest.meets {
+		if meet = w.meet; w.leastOf >= w.longest.barrier/4 {
+			meet = min(meet+1, threads)
+		}
+	}
+	all, scheduling, idle := x.At(0, xtf.ItemThreadTime)/threads, x.At(0, xtf.ItemThreadScheduling), x.At(0, xtf.ItemThreadImbalance)
+	longest := less(all, x.At(0, xtf.ItemThreadSerial)/max(threads-1, 1)) // parallel regions; of their busiest threads alone what these do
+	if scheduling > idle {
+		idle += scheduling
+	} else {
+		longest = less(longest, scheduling/threads)
+	}
+	idle = less(idle, (threads-team)*longest)
+	return max(less(less(idle, w.locks), (team-1)*inMPI)/team, less(w.barrier, (meet-1)*inMPI)/meet)
+}
+
+// evenWork is how the bound of a finding about imbalance of threads was computed.
+const evenWork = "largest of a process: what even work of its threads between their barriers would gain"
+
+// imbalancedThreads says which thread waits longest for its team, and in which call.
 func (f *finder) imbalancedThreads(x *Finding) error {
 	w := f.teams.of(x.Where.Processes[0])
 	if w.lock >= x.Ticks/2 {
@@ -504,8 +557,8 @@ func (f *finder) imbalancedThreads(x *Finding) error {
 	if err := f.placeThread(x, &w.longest, w.longest.most[1]); err != nil {
 		return err
 	}
-	x.Basis = "largest time of a thread in barriers and waits for tasks"
-	x.Evidence = fmt.Sprintf("thread %d waits longest%s", w.longest.Thread, x.mostIn())
+	x.Basis = evenWork
+	x.Evidence = fmt.Sprintf("thread %d waits longest, %s %s%s", w.longest.Thread, f.u.Ticks(w.longest.barrier), f.u.Name(), x.mostIn())
 	switch {
 	case f.r.Defs.Processes()[x.Where.Processes[0]].Count < 2:
 	case mostlyOf(w.least.barrier, w.longest.barrier):
@@ -524,7 +577,7 @@ func (f *finder) imbalancedThreads(x *Finding) error {
 	return nil
 }
 
-// inSingles says for how long one thread of the process does what a single construct has, if that is half of what the others wait or more; else "".
+// inSingles says for how long one thread of the process does what a single construct has, if that is half of the longest wait of another or more; else "".
 func inSingles(f *finder, x *Finding) (string, error) {
 	profile, _, err := results.NewProfile(f.r, results.Ranks{List: x.Where.Processes}, results.SourceAuto)
 	if err != nil {
@@ -545,7 +598,7 @@ func inSingles(f *finder, x *Finding) (string, error) {
 			most = r
 		}
 	}
-	if most == nil || sum < x.Ticks/2 {
+	if most == nil || sum < max(f.teams.of(x.Where.Processes[0]).longest.barrier, x.Ticks)/2 {
 		return "", nil
 	}
 	x.facts.known = inSingle

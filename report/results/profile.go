@@ -183,7 +183,7 @@ type RegionSum struct {
 	estimated uint64 // of the calls
 	Class     uint32
 	Own       uint64
-	ownCalls  uint64
+	OwnCalls  uint64
 	processes int
 	min, max  [2]uint64
 	seen      bool
@@ -334,7 +334,7 @@ func (t *ProfileTable) Put(ref, class uint32, values [4]uint64) bool {
 	fits := true
 	for s := range t.of(ref) {
 		s.seen, s.Class = true, class
-		fits = xtf.Add(&s.ownCalls, values[0]) && xtf.Add(&s.Own, values[2]) && fits
+		fits = xtf.Add(&s.OwnCalls, values[0]) && xtf.Add(&s.Own, values[2]) && fits
 		for k, v := range values {
 			fits = xtf.Add(&s.Sums[k], v) && fits
 		}
@@ -413,7 +413,7 @@ func (t *ProfileTable) putBounds(l *ccg.Location, regions []ccg.RegionTotal) {
 func (t *ProfileTable) EndProcess(rank uint64, first bool) {
 	for i := range t.all {
 		s := &t.all[i]
-		if s.ownCalls > 0 {
+		if s.OwnCalls > 0 {
 			s.processes++
 		}
 		if first || s.Own < s.min[0] {
@@ -422,7 +422,7 @@ func (t *ProfileTable) EndProcess(rank uint64, first bool) {
 		if first || s.Own > s.max[0] {
 			s.max = [2]uint64{s.Own, rank}
 		}
-		s.Own, s.ownCalls = 0, 0
+		s.Own, s.OwnCalls = 0, 0
 	}
 }
 

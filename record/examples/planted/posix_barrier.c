@@ -1,4 +1,4 @@
-/* Two POSIX threads meet in a barrier, 8 times; the first one works 40 ms longer. */
+/* Two POSIX threads meet in a barrier, 8 times; the first one works 40 ms longer: even work of both is 20 ms shorter. */
 #include "planted.h"
 
 #include <pthread.h>
@@ -31,6 +31,6 @@ int main(int argc, char **argv)
 	finish();
 	for (int i = 0; i < ROUNDS; i++)
 		waits += late(came[1][i], came[0][i]);
-	result("thread_imbalance", 0, "pthread_barrier_wait", waits, NULL, 0);
+	result("thread_imbalance", 0, "pthread_barrier_wait", waits / 2, NULL, 0);
 	return 0;
 }
