@@ -57,7 +57,12 @@ var sections = []section{
 	}, func(d *Document, b *table.Book, c *table.Chapter) { d.Waits.chapter(b, c, d.run) }},
 	{SectionPOP, "Efficiencies (POP)", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
 		return keep(&d.POPs)(NewPOPs(r, o.Ranks, o.Span, o.Intervals.Rules))
-	}, func(d *Document, b *table.Book, c *table.Chapter) { d.POPs.chapter(b, c) }},
+	}, func(d *Document, b *table.Book, c *table.Chapter) {
+		d.POPs.chapter(b, c)
+		for _, note := range d.unmeasured(b.Unit) {
+			c.Say("%s", note)
+		}
+	}},
 	{SectionProfile, "Regions", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
 		return keep(&d.Profile)(results.NewProfile(r, o.Ranks, o.Source))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { profileChapter(d.Profile, d, b, c) }},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/coppice-hpc/coppice/report/findings"
 	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -146,7 +147,17 @@ func (d *Document) efficiencyTable(b *table.Book) *table.Table {
 		row(0, "threads", table.Barred(x.OpenMP, 3), fmt.Sprintf("serial %s x balance %s x scheduling %s, of the threads' time outside MPI", x.Serial.Text(3), x.Balance.Text(3), x.Scheduling.Text(3)), "",
 			"low: threads idle outside of parallel regions, wait for the busiest one, or lose time to scheduling")
 	}
+	t.Notes = d.unmeasured(u)
 	return t
+}
+
+// unmeasured says that efficiencies count as lost what the measurement did not see, where that matters.
+func (d *Document) unmeasured(u numbers.Units) []string {
+	ticks, runtime := findings.Unmeasured(d.Diagnostics, d.Summary.Ticks.Runtime), d.Summary.Ticks.Runtime
+	if u.Rounded = true; ticks == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the measurement was off for up to %s %s of a process (%s of the run): efficiencies count that as lost, whatever the program did", u.Ticks(ticks), u.Name(), numbers.NewRatio(ticks, runtime).Percent())}
 }
 
 // popTables are the tables of efficiencies of intervals that people see: title, first column, and a note below.

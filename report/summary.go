@@ -40,8 +40,7 @@ func (d *Document) found(c *table.Chapter) {
 		if asks := d.Summary.Item(xtf.ItemPolling).Max; float64(asks) > float64(d.Summary.Ticks.Runtime)/100*findings.LeastFinding {
 			text += " is known; own code between calls that ask for messages in vain may be waiting, see what this trace cannot tell"
 		}
-		off := func(x findings.Missing) bool { return x.What == findings.MeasurementOff }
-		if x := d.Summary.Item(xtf.ItemOverhead).Max; d.Untold != nil && slices.ContainsFunc(d.Untold.Missing, off) && x > d.Summary.Ticks.Runtime/100*findings.LeastFinding {
+		if findings.Unmeasured(d.Diagnostics, d.Summary.Ticks.Runtime) > 0 {
 			text += " is known; what the program does while the measurement is off is not, see what this trace cannot tell"
 		}
 		for _, waits := range [...][2]string{{findings.OtherLibrary, "in calls of another library than MPI"}, {findings.SharedMemory, "for memory that processes share"}, {findings.OtherThreads, "of threads"}, {findings.Sleep, "in which all processes sleep"}} {

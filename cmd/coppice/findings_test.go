@@ -2365,6 +2365,12 @@ resolution 1000
 	if want := "what the program did while the measurement was off, 4 times in 2 locations, up to 0.480 s of one outside of MPI: that counts as measurement overhead\n"; !strings.Contains(untold, want) {
 		t.Errorf("no %q in\n%s", want, untold)
 	}
+	for _, section := range []string{"summary", "pop"} {
+		const want = "the measurement was off for up to 0.480 s of a process (48.0 % of the run): efficiencies count that as lost, whatever the program did"
+		if out := must(t, "report", run, section); !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
 	if got := jsonOf[foundIn](t, "report", foundTrace(t, strings.ReplaceAll(text, "MEASUREMENT_ON_OFF OFF", "MEASUREMENT_ON_OFF ON"))).Findings; !slices.ContainsFunc(got, func(f finding) bool { return f.Kind == "idle" }) {
 		t.Errorf("measured to the end: %+v", got)
 	}

@@ -82,14 +82,13 @@ func unreadRecords(codes []results.CodeTotal, reads, others bool) []UnreadRecord
 	return list
 }
 
-// What is missing where processes communicate by another library than MPI, or by memory that they share, of threads without parallel regions, while the measurement is off,
+// What is missing where processes communicate by another library than MPI, or by memory that they share, of threads without parallel regions,
 // and where all processes sleep.
 const (
-	Sleep          = "sleep"
-	OtherLibrary   = "other libraries"
-	SharedMemory   = "shared memory"
-	OtherThreads   = "other threads"
-	MeasurementOff = "measurement off"
+	Sleep        = "sleep"
+	OtherLibrary = "other libraries"
+	SharedMemory = "shared memory"
+	OtherThreads = "other threads"
 )
 
 var otherLibraries = map[trace.ParadigmID]string{trace.ParadigmGASPI: "GASPI", trace.ParadigmUPC: "UPC", trace.ParadigmSHMEM: "SHMEM"}
@@ -272,7 +271,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	for i := range codes {
 		x := &codes[i]
-		add(x.Code == trace.DiagOff, MeasurementOff, fmt.Sprintf("what the program did while the measurement was off, %s in %s, up to %s of one outside of MPI: that counts as measurement overhead", numbers.Plural(int(x.Count), "time"), numbers.Plural(int(x.Locations), "location"), u.Time(x.Worst)))
+		add(x.Code == trace.DiagOff, "measurement off", fmt.Sprintf("what the program did while the measurement was off, %s in %s, up to %s of one outside of MPI: that counts as measurement overhead", numbers.Plural(int(x.Count), "time"), numbers.Plural(int(x.Locations), "location"), u.Time(x.Worst)))
 	}
 	if n := count(trace.DiagNoCall); n > 0 {
 		add(true, "calls of messages", "waits for "+numbers.Plural(int(n), "record")+" of messages and collectives outside of calls of MPI: functions that are not marked as those of MPI may have them")
@@ -319,6 +318,16 @@ func waitsOfOthers(r *results.Run) (most uint64, where trace.P) {
 		}
 	}
 	return most, where
+}
+
+// Unmeasured is for how long the measurement of a process was off outside of MPI, where that is LeastFinding percent of the run or more; else 0.
+func Unmeasured(codes []results.CodeTotal, runtime uint64) uint64 {
+	for i := range codes {
+		if x := &codes[i]; x.Code == trace.DiagOff && numbers.MulDiv(x.Worst, 100/LeastFinding, 1) >= runtime {
+			return x.Worst
+		}
+	}
+	return 0
 }
 
 // filesMeet reports whether a trace tells which processes take part in collective operations on files, and has rows of them.
