@@ -1737,7 +1737,7 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 		x.Kind, x.Basis = kindAbort, "no gain: the program was ended"
 		x.Text = "ended from outside, or by _exit (SIGKILL cannot be seen): " + x.Evidence
 	case ways.outside:
-		x.Text = "hang, or ended from outside (SIGKILL cannot be seen): " + calls + x.Evidence
+		x.Text = "hang, or ended from outside, or by _exit (SIGKILL cannot be seen): " + calls + x.Evidence
 	default:
 		x.Text = "hang, or the trace was cut there: " + calls + x.Evidence
 	}
