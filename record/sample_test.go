@@ -104,6 +104,9 @@ func TestSamplesStripped(t *testing.T) {
 	for _, s := range list {
 		in[s.Name] = found[fmt.Sprintf("bare+0x%x", s.Value)]
 	}
+	if n := in["_start"]; n > 0 {
+		t.Errorf("%v samples below _start, which is no part of the program: %v", n, found)
+	}
 	shares(t, in, own)
 	if in["spin"] < 0.9*(in["heavy"]+in["light"]) {
 		t.Errorf("%v samples in spin, which heavy and light call: %v", in["spin"], found)

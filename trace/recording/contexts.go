@@ -17,6 +17,7 @@ type context struct {
 	at             Address
 	region         uint64 // name
 	construct      uint64 // number in events
+	start          bool   // it calls what the C library starts a program with: its _start, whatever its name
 }
 
 // ofConstruct is the module of a context that is a construct of threads.
@@ -88,6 +89,11 @@ func (t *contextTree) process(p *process) {
 	for i := range p.contexts {
 		byNumber[p.contexts[i].number] = &p.contexts[i]
 	}
+	for i := range p.contexts {
+		if list := t.s.names[p.contexts[i].at]; len(list) > 0 && starts(list[0].Function) && byNumber[p.contexts[i].parent] != nil {
+			byNumber[p.contexts[i].parent].start = true
+		}
+	}
 	var path []*context
 	for i := range p.contexts {
 		path = path[:0]
@@ -126,7 +132,7 @@ func (t *contextTree) add(p *process, c, parent *context, above contextRef) cont
 	if ofRecorder(c.at.Module) {
 		return above
 	}
-	if first && (len(list) > 0 && (starts(list[0].Function) || isStart(list[0].Function)) || nameless(list) && parent != nil && (parent.at.Module == c.at.Module || isStart(t.outer(parent)))) {
+	if first && (c.start || len(list) > 0 && (starts(list[0].Function) || isStart(list[0].Function)) || nameless(list) && parent != nil && (parent.at.Module == c.at.Module || isStart(t.outer(parent)))) {
 		return above
 	}
 	if len(list) == 0 {
