@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"debug/elf"
@@ -62,7 +61,7 @@ func programAt(ctx context.Context, command []string) (at int, k kind, err error
 		return 0, unknownMPI, missing
 	}
 	return 0, unknownMPI, fmt.Errorf("%w: none of the words of %q is a program that is linked dynamically with Open MPI or MPICH (see ldd PROGRAM). "+
-		"A statically linked program cannot be recorded; for a script that starts one, give --cc", ErrProgram, strings.Join(command, " "))
+		"A statically linked program cannot be recorded; for sh -c that starts one, give --cc", ErrProgram, strings.Join(command, " "))
 }
 
 // libraryOf returns the MPI library that the output of ldd names.
@@ -270,7 +269,7 @@ func compiled(ctx context.Context, compile func(ctx context.Context, cc, folder 
 }
 
 // loads reports whether a word of a command is a program that can load libraries at run time (it or a library of it calls dlopen), or a
-// script for one.
+// script, which may start any program.
 func loads(ctx context.Context, command []string) bool {
 	l, launches := launcherOf(ctx, command)
 	for i, arg := range command {
@@ -278,8 +277,8 @@ func loads(ctx context.Context, command []string) bool {
 		if err != nil || i == launches && l != noLauncher {
 			continue
 		}
-		if interpreter := interpreterOf(path); interpreter != "" {
-			path = interpreter
+		if isScript(path) {
+			return true
 		}
 		b, err := exec.CommandContext(ctx, "ldd", path).Output()
 		if err == nil && opens(path) {
@@ -294,24 +293,16 @@ func loads(ctx context.Context, command []string) bool {
 	return false
 }
 
-// interpreterOf returns the interpreter that the first line of a script names; "" if path is not a script.
-func interpreterOf(path string) string {
+// isScript reports whether the first line of a file names an interpreter.
+func isScript(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
-		return ""
+		return false
 	}
 	defer f.Close()
-	line, _ := bufio.NewReaderSize(io.LimitReader(f, 256), 256).ReadString('\n')
-	words, script := strings.CutPrefix(line, "#!")
-	list := strings.Fields(words)
-	if !script || len(list) == 0 {
-		return ""
-	}
-	if filepath.Base(list[0]) == "env" {
-		list = list[len(list)-1:]
-	}
-	path, _ = exec.LookPath(list[0])
-	return path
+	var mark [2]byte
+	_, err = io.ReadFull(f, mark[:])
+	return err == nil && string(mark[:]) == "#!"
 }
 
 // opens reports whether a program or library calls dlopen.

@@ -102,12 +102,12 @@ func TestLoaded(t *testing.T) {
 	}
 }
 
-// TestLikely takes the MPI library of the launcher where the program can load one.
+// TestLikely takes the MPI library of the launcher where the program can load one, or is a script that may start one.
 func TestLikely(t *testing.T) {
 	dir := t.TempDir()
 	hydras := script(t, dir, "mpiexec", "echo HYDRA\n")
-	opens := script(t, dir, "app.py", "")
-	for command, want := range map[string]bool{hydras + " true": false, hydras + " bash": true, hydras + " " + opens: false, "none -n 2": false} {
+	starts := script(t, dir, "dispatch", "")
+	for command, want := range map[string]bool{hydras + " true": false, hydras + " bash": true, hydras + " " + starts: true, "none -n 2": false} {
 		if got := loads(t.Context(), strings.Fields(command)); got != want {
 			t.Errorf("%s: %v, want %v", command, got, want)
 		}
