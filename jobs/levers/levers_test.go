@@ -862,7 +862,11 @@ threads 2
 2 1300 LEAVE main
 `, func(*trace.Definitions) {})
 	found := false
-	for _, x := range report(t, run, 2).Targets {
+	r := report(t, run, 2)
+	if b, err := r.Book(false, 0); err != nil || !strings.Contains(strings.Join(b.Notes, " "), "Others begin when they began") {
+		t.Errorf("%v, no word of when threads begin: %v", err, b)
+	}
+	for _, x := range r.Targets {
 		if x.Kind != "threads" {
 			continue
 		}

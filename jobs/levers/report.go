@@ -150,7 +150,7 @@ func (r *Report) judge() (list []string) {
 		list = append(list, fmt.Sprintf("Left out: %s for others that the times of the trace contradict.", numbers.Plural(int(r.Ignored), "wait")))
 	}
 	if r.Threads {
-		list = append(list, "Threads do not wait for each other in the replay: what a function of a parallel region saves is that of the first thread.")
+		list = append(list, "Threads do not wait for each other in the replay: what a function of a parallel region saves is that of the first thread. Others begin when they began, so what a process does before its threads call MPI may save more.")
 	}
 	if r.Devices {
 		list = append(list, "Streams of devices are not replayed: of what a process waits for a kernel, as much less is left as the kernel takes less.")
