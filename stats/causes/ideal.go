@@ -1,7 +1,6 @@
 package causes
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -31,10 +30,11 @@ import (
 // first waits, and then transfers in no time. So the mapping of time is monotonic, and the lengths of executions that share a border
 // add up to the length of the whole.
 //
-// Memory: that of Replay, and 40 bytes for each node of a location and slab in which an execution of it began or ended.
+// Memory: that of Replay, and 48 bytes for each node of a location and slab in which an execution of it began or ended.
 type Ideal struct {
 	Replay
 	nodes map[uint64]*NodeIdeal // of this rank's locations, by location and node
+	keys  []uint64              // of nodes, ascending
 }
 
 // NodeIdeal is the times of a node on a location in the replay, in ticks.
@@ -77,7 +77,9 @@ func (r *Ideal) Run() (*ReplayReport, error) {
 			}
 		}
 	}
-	return f.report, box.deliver(err)
+	err = box.deliver(err)
+	r.keys = slices.Sorted(maps.Keys(r.nodes))
+	return f.report, err
 }
 
 func (r *Ideal) takeNode(b []byte) error {
@@ -95,14 +97,15 @@ func (r *Ideal) takeNode(b []byte) error {
 
 // Nodes returns the results of this rank's i-th location, by node.
 func (r *Ideal) Nodes(i int) []NodeIdeal {
-	p := uint32(int(r.Ranges[r.Comm.Rank()].First) + i)
+	p := uint64(int(r.Ranges[r.Comm.Rank()].First) + i)
 	var list []NodeIdeal
-	for k, n := range r.nodes {
-		if uint32(k>>32) == p {
-			list = append(list, *n)
+	first, _ := slices.BinarySearch(r.keys, p<<32)
+	for _, k := range r.keys[first:] {
+		if k>>32 != p {
+			break
 		}
+		list = append(list, *r.nodes[k])
 	}
-	slices.SortFunc(list, func(a, b NodeIdeal) int { return cmp.Compare(a.Node, b.Node) })
 	return list
 }
 
