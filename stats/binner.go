@@ -40,6 +40,7 @@ type binner struct {
 	order   []int32
 	long    []LongCall // by bin; only with rows
 	place   []int32    // for coarsened
+	used    []int32    // regions that were called
 }
 
 // binState is the state of a region.
@@ -47,6 +48,7 @@ type binState struct {
 	since  uint64  // enter of the outermost open call
 	before BinSums // sums of the bins before the current one
 	left   bool    // it is in binner.left
+	used   bool    // it is in binner.used
 }
 
 // regionSums is the profile of the location, and its bins.
@@ -57,16 +59,43 @@ type regionSums struct {
 	spent   uint64 // exclusive times in the profile are complete up to this instant
 }
 
-// again returns the sums of another location, and reuses the memory.
+// again returns the sums of another location, and reuses the memory: only the regions that were called are cleared.
 func (s *regionSums) again(regions int) regionSums {
-	bins := binner{regions: make([]binState, regions), place: make([]int32, regions)}
+	if s.profile == nil {
+		s.profile, s.bins.regions, s.bins.place = make([]RegionProfile, regions), make([]binState, regions), make([]int32, regions)
+	}
+	for _, i := range s.bins.used {
+		s.profile[i], s.bins.regions[i] = RegionProfile{}, binState{}
+	}
+	bins := binner{regions: s.bins.regions, place: s.bins.place, used: s.bins.used[:0]}
 	bins.bins.Rows, bins.long = s.bins.bins.Rows[:0], s.bins.long[:0]
-	return regionSums{profile: make([]RegionProfile, regions), bins: bins}
+	return regionSums{profile: s.profile, bins: bins}
+}
+
+// called returns the profile of the regions that were called.
+func (s *regionSums) called() []RegionProfile {
+	slices.Sort(s.bins.used)
+	list := make([]RegionProfile, len(s.bins.used))
+	for k, i := range s.bins.used {
+		list[k] = s.profile[i]
+		list[k].Region = i
+	}
+	return list
+}
+
+// use notes that a region was called.
+func (b *binner) use(region int32) *binState {
+	s := &b.regions[region]
+	if !s.used {
+		s.used = true
+		b.used = append(b.used, region)
+	}
+	return s
 }
 
 // opened takes the begin of the outermost call of a region.
 func (b *binner) opened(region int32, now uint64) {
-	b.regions[region].since = now
+	b.use(region).since = now
 	b.open = append(b.open, region)
 }
 
@@ -77,7 +106,7 @@ func (b *binner) closed(region int32) {
 }
 
 func (b *binner) leave(region int32) {
-	if s := &b.regions[region]; !s.left {
+	if s := b.use(region); !s.left {
 		s.left = true
 		b.left = append(b.left, region)
 	}

@@ -116,10 +116,10 @@ func checkBins(t *testing.T, tables *Tables, l *Loaded, batches []*trace.Batch) 
 			t.Fatalf("level %d (-want +got):\n%s", got.Level, d)
 		}
 	}
-	whole := make([]RegionProfile, len(tables.class))
+	var whole []RegionProfile
 	for i := range got.Rows {
 		r := &got.Rows[i]
-		whole[r.Region] = RegionProfile{Calls: r.Calls, Inclusive: r.Inclusive, Exclusive: r.Exclusive, Bytes: r.Bytes}
+		whole = append(whole, RegionProfile{Region: r.Region, Calls: r.Calls, Inclusive: r.Inclusive, Exclusive: r.Exclusive, Bytes: r.Bytes})
 	}
 	if d := gocmp.Diff(l.Profile, whole, gocmp.AllowUnexported(RegionProfile{})); d != "" {
 		t.Fatalf("one bin differs from the profile:\n%s", d)

@@ -25,26 +25,27 @@ type Finisher struct {
 	t      *Tables
 	levels Levels
 	tiles  tileWriter
+	place  []int32 // for coarsened
 }
 
 // NewFinisher prepares the finish of the locations of one rank.
 func NewFinisher(t *Tables, levels Levels) *Finisher {
-	return &Finisher{t: t, levels: levels}
+	return &Finisher{t: t, levels: levels, place: make([]int32, len(t.class))}
 }
 
 // Finish writes the rows of a location. diags are all its diagnostics. It makes the location's bins at least as coarse as Levels.Finest.
 func (f *Finisher) Finish(l *Loaded, diags *trace.Diagnostics, out FinishOutputs) *Finished {
 	levels := f.levels
 	if out.Tiles != nil {
-		f.tiles = tileWriter{t: f.t, locations: 1, out: out.Tiles, buf: f.tiles.buf}
+		f.tiles = tileWriter{t: f.t, locations: 1, out: out.Tiles, buf: f.tiles.buf, place: f.place}
 		f.tiles.write(&l.Bins, l.Long, levels.Tile, levels.Top)
 	}
 	for level := l.Bins.Level; level < levels.Finest; level++ {
 		l.Long = widened(l.Long)
 	}
-	l.Bins.raise(levels.Finest, make([]int32, len(f.t.class)))
+	l.Bins.raise(levels.Finest, f.place)
 	if out.TimeBins != nil {
-		writePyramid(f.t, &l.Bins, l.Profile, levels.Top, out.TimeBins)
+		writePyramid(f.t, &l.Bins, l.Profile, levels.Top, f.place, out.TimeBins)
 	}
 	rows, details := diagRows(diags, l.Totals.Last)
 	for i := range rows {

@@ -386,7 +386,7 @@ type Loaded struct {
 	P           trace.P
 	Bytes       uint64 // of input; set by the caller
 	Totals      Totals
-	Profile     []RegionProfile // by region index; the last one is for unknown regions
+	Profile     []RegionProfile // of the regions that were called, ascending
 	Bins        Bins            // of the finest level that is not too large
 	Long        []LongCall      // of the same level; empty without rows
 	Diagnostics trace.Diagnostics
@@ -419,7 +419,7 @@ func (l *Loader) Finish() (*Loaded, error) {
 	if err := l.endSpans(); l.at.err == nil {
 		l.at.err = err
 	}
-	rows := Loaded{P: l.at.p, Totals: l.at.totals, Profile: l.regions.profile, Bins: l.regions.bins.bins, Long: l.regions.bins.long, P2PRows: l.at.p2p, CollRows: l.at.coll}
+	rows := Loaded{P: l.at.p, Totals: l.at.totals, Profile: l.regions.called(), Bins: l.regions.bins.bins, Long: l.regions.bins.long, P2PRows: l.at.p2p, CollRows: l.at.coll}
 	if err := l.markers.endIntervals(&rows); l.at.err == nil {
 		l.at.err = err
 	}
@@ -468,18 +468,10 @@ func (l *Loaded) AppendBinary(b []byte) []byte {
 		}
 		b = varint.Append(b, uint64(x.Peer), uint64(x.Comm), is, x.At, x.Count, x.Sends)
 	}
-	called := uint64(0)
-	for i := range l.Profile {
-		if l.Profile[i].Calls > 0 {
-			called++
-		}
-	}
 	b = binary.AppendUvarint(b, uint64(len(l.Profile)))
-	b = binary.AppendUvarint(b, called)
 	for i := range l.Profile {
-		if p := &l.Profile[i]; p.Calls > 0 {
-			b = varint.Append(b, uint64(i), p.Calls, p.Inclusive, p.Exclusive, p.Bytes)
-		}
+		p := &l.Profile[i]
+		b = varint.Append(b, uint64(p.Region), p.Calls, p.Inclusive, p.Exclusive, p.Bytes)
 	}
 	return appendDiagnostics(appendLong(l.Bins.AppendBinary(b), l.Long), &l.Diagnostics)
 }
@@ -508,19 +500,18 @@ func (t *Tables) Parse(b []byte) (*Loaded, error) {
 		x.Coll, x.Locks, x.At, x.Count, x.Sends = is&1 != 0, is&2 != 0, r.Next(), r.Next(), r.Next()
 		l.Peers = append(l.Peers, x)
 	}
-	regions, called := r.Next(), r.Next()
-	if regions != uint64(len(t.class)) || called > regions {
+	called := r.Next()
+	if called > min(uint64(len(t.class)), uint64(r.Len())) {
 		return nil, fmt.Errorf("load result of location %d: %w", l.P, errSummary)
 	}
-	l.Profile = make([]RegionProfile, regions)
-	for range called {
-		i := r.Next()
-		p := RegionProfile{Calls: r.Next(), Inclusive: r.Next(), Exclusive: r.Next(), Bytes: r.Next()}
-		if i >= regions {
+	l.Profile = make([]RegionProfile, called)
+	for i := range l.Profile {
+		region := r.Next()
+		if region >= uint64(len(t.class)) {
 			r.Fail()
 			break
 		}
-		l.Profile[i] = p
+		l.Profile[i] = RegionProfile{Region: int32(region), Calls: r.Next(), Inclusive: r.Next(), Exclusive: r.Next(), Bytes: r.Next()}
 	}
 	var err error
 	if l.Bins, err = r.bins(len(t.class)); err != nil {
@@ -558,6 +549,7 @@ type RegionProfile struct {
 	Exclusive uint64 // ticks outside of called regions
 	Bytes     uint64 // sent and received by MPI calls, without one-sided operations and I/O
 	open      uint32 // calls of the region on the stack
+	Region    int32  // index in Tables; the last one is for unknown regions
 }
 
 // Totals are about all events of a location.

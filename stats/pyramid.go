@@ -76,10 +76,10 @@ func (c *LevelCounts) Reduce(comm mpi.Comm, last, events *uint64) error {
 	return err
 }
 
-// writePyramid writes the rows of the levels below the top, finest first, and then the profile as the top. It does not change b.
-func writePyramid(t *Tables, b *Bins, profile []RegionProfile, top uint8, out *xtf.ArrayBuilder) {
+// writePyramid writes the rows of the levels below the top, finest first, and then the profile as the top. It does not change b. place is
+// as for coarsened.
+func writePyramid(t *Tables, b *Bins, profile []RegionProfile, top uint8, place []int32, out *xtf.ArrayBuilder) {
 	var buf []BinRow
-	place := make([]int32, len(t.class))
 	rows := b.Rows
 	for level := b.Level; level < top; level++ {
 		for i := range rows {
@@ -94,7 +94,7 @@ func writePyramid(t *Tables, b *Bins, profile []RegionProfile, top uint8, out *x
 	for i := range profile {
 		if p := &profile[i]; p.Calls > 0 {
 			row, _ := out.Append()
-			x := t.timeBin(i, xtf.BinKey(top, 0), &BinSums{p.Calls, p.Inclusive, p.Exclusive, p.Bytes})
+			x := t.timeBin(int(p.Region), xtf.BinKey(top, 0), &BinSums{p.Calls, p.Inclusive, p.Exclusive, p.Bytes})
 			x.Put(row)
 		}
 	}

@@ -30,6 +30,15 @@ type CodeTotal struct {
 
 var errSummary = errors.New("a damaged summary from another rank")
 
+// emptyProfile returns the profile of all regions without a call.
+func (t *Tables) emptyProfile() []RegionProfile {
+	list := make([]RegionProfile, len(t.class))
+	for i := range list {
+		list[i].Region = int32(i)
+	}
+	return list
+}
+
 // Summarizer adds up the locations of one rank, in ascending P.
 type Summarizer struct {
 	t    *Tables
@@ -39,13 +48,14 @@ type Summarizer struct {
 
 // NewSummarizer prepares the sums of one rank.
 func NewSummarizer(t *Tables, levels Levels) *Summarizer {
-	return &Summarizer{t: t, bins: newBinSum(t, levels, wholeRows), sum: Summary{Profile: make([]RegionProfile, len(t.class))}}
+	return &Summarizer{t: t, bins: newBinSum(t, levels, wholeRows), sum: Summary{Profile: t.emptyProfile()}}
 }
 
 // Add takes a finished location.
 func (s *Summarizer) Add(f *Finished, l *Loaded) {
 	for i := range l.Profile {
-		s.sum.Profile[i].add(&l.Profile[i])
+		p := &l.Profile[i]
+		s.sum.Profile[p.Region].add(p)
 	}
 	s.bins.add(&l.Bins)
 	for i := range f.Diagnostics.Codes {
@@ -111,7 +121,7 @@ func (s *Summary) encode() ([]byte, error) {
 }
 
 func (s *Summarizer) decode(b []byte) (*Summary, error) {
-	sum := &Summary{Profile: make([]RegionProfile, len(s.t.class))}
+	sum := &Summary{Profile: s.t.emptyProfile()}
 	r := reader{varint.Read(b)}
 	for _, w := range sum.words() {
 		*w = r.Next()
@@ -149,7 +159,7 @@ func (s *Summary) Partial() bool {
 
 // Write writes the TIMEBIN and DIAG rows of the run. last is the run's last event. The caller finishes the arrays.
 func (s *Summary) Write(t *Tables, top uint8, last uint64, bins, diagnostics *xtf.ArrayBuilder) {
-	writePyramid(t, &s.Bins, s.Profile, top, bins)
+	writePyramid(t, &s.Bins, s.Profile, top, make([]int32, len(t.class)), bins)
 	for _, c := range s.Codes {
 		row, _ := diagnostics.Append()
 		d := xtf.Diag{

@@ -63,12 +63,12 @@ func TestLevel(t *testing.T) {
 }
 
 func loadedSample() *Loaded {
-	l := &Loaded{P: 3, Bytes: 8, P2PRows: 4, CollRows: 5, Profile: make([]RegionProfile, 6)}
+	l := &Loaded{P: 3, Bytes: 8, P2PRows: 4, CollRows: 5}
 	l.Peers = []match.PeerRange{
 		{Peer: 1, At: 2, Count: 3, Sends: 4, Locks: true},
 		{Peer: trace.Undefined, Comm: 5, Coll: true, At: 6, Count: 7},
 	}
-	l.Profile[2] = RegionProfile{Calls: 1, Inclusive: 2, Exclusive: 3, Bytes: 4}
+	l.Profile = []RegionProfile{{Region: 2, Calls: 1, Inclusive: 2, Exclusive: 3, Bytes: 4}}
 	l.Totals = Totals{First: 1, Last: 99, Events: 7}
 	l.Long = []LongCall{{0, 9, 4}, {5, 0, 7}}
 	l.Bins = Bins{Level: 2, Rows: []BinRow{{0, 2, BinSums{1, 2, 3, 0}}, {5, 0, BinSums{0, 1, 0, 0}}, {5, 2, BinSums{0, 0, 0, 4}}}}
@@ -88,7 +88,7 @@ func TestLoadedRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	tables := &Tables{class: make([]trace.CallClass, len(want.Profile))}
+	tables := &Tables{class: make([]trace.CallClass, 6)}
 	got, err := tables.Parse(want.AppendBinary(nil))
 	if err != nil {
 		t.Fatal(err)

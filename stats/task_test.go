@@ -16,9 +16,9 @@ import (
 // times returns calls, inclusive and exclusive ticks by the name of each region that was called.
 func times(defs *trace.Definitions, l *stats.Loaded) map[string][3]uint64 {
 	m := map[string][3]uint64{}
-	for i := range defs.Regions {
-		if p := &l.Profile[i]; p.Calls > 0 {
-			m[defs.Text(defs.Regions[i].Name)] = [3]uint64{p.Calls, p.Inclusive, p.Exclusive}
+	for _, p := range l.Profile {
+		if int(p.Region) < len(defs.Regions) {
+			m[defs.Text(defs.Regions[p.Region].Name)] = [3]uint64{p.Calls, p.Inclusive, p.Exclusive}
 		}
 	}
 	return m

@@ -81,18 +81,21 @@ type tileWriter struct {
 	locations uint64
 	out       *xtf.ArrayBuilder
 	buf       []BinRow
+	place     []int32 // for coarsened
 }
 
 // write writes the tiles from level first to top. The level of b must not be above first. It changes neither b nor long.
 func (w *tileWriter) write(b *Bins, long []LongCall, first, top uint8) {
-	place := make([]int32, len(w.t.class))
+	if w.place == nil {
+		w.place = make([]int32, len(w.t.class))
+	}
 	rows := b.Rows
 	long = slices.Clone(long)
 	for level := b.Level; level <= top; level++ {
 		if level >= first {
 			w.writeLevel(level, rows, long)
 		}
-		w.buf = coarsened(w.buf[:0], rows, place)
+		w.buf = coarsened(w.buf[:0], rows, w.place)
 		rows, long = w.buf, widened(long)
 	}
 }
