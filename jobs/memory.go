@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/cluster"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // Parts of the memory of a rank, in bytes; see docs/memory.md.
@@ -25,9 +26,15 @@ const (
 // memoryPlan is the least memory of a rank, in bytes, by purpose.
 type memoryPlan struct{ runtime, unit, lossy, defs, events, store int64 }
 
-// planOf returns the plan for definitions of defs bytes and a largest location of largest events.
+// DefinitionsMemory returns the bytes of memory that definitions take on a rank. They arrive and are written in one piece, while no location
+// is in progress: only what that takes beyond the least memory of a location and of segments counts too.
+func DefinitionsMemory(d *trace.Definitions) int64 {
+	return trace.Memory(d) + max(0, int64(d.BinarySize())-graphBytes-leastStore)
+}
+
+// planOf returns the plan for definitions that take defs bytes and a largest location of largest events.
 func planOf(defs int64, largest uint64, graphOnly, lossy bool) memoryPlan {
-	m := memoryPlan{runtime: runtimeBytes, unit: unitBytes, defs: 4 * defs, events: perEventBytes, store: leastStore}
+	m := memoryPlan{runtime: runtimeBytes, unit: unitBytes, defs: defs, events: perEventBytes, store: leastStore}
 	if lossy {
 		m.lossy = lossyBytes
 	}
@@ -83,7 +90,7 @@ func usualMemory(available int64, events uint64, least int64) int64 {
 type MemoryNeed struct {
 	Mem, Store                int64 // MemBytes and StoreBytes of the options
 	GraphOnly, Lossy, Classes bool
-	Defs, Intervals           int64 // bytes
+	Defs, Intervals           int64 // bytes; Defs is DefinitionsMemory
 	Size                      *Size
 }
 

@@ -23,8 +23,8 @@ func SegmentsOf(bytes uint64, locations int) uint64 {
 	return min(bytes, 1<<56)*segmentGrowth + uint64(locations+1)*segmentFixed
 }
 
-// NeedOf estimates the need of a trace of so many bytes, whose largest location has largest bytes and longest events, and whose encoded
-// definitions take defs bytes.
+// NeedOf estimates the need of a trace of so many bytes, whose largest location has largest bytes and longest events, and whose
+// definitions take defs bytes of memory.
 func NeedOf(bytes, largest, longest uint64, locations int, defs int64) Need {
 	all, graph := planOf(defs, longest, false, false), planOf(defs, longest, true, false)
 	n := Need{LeastMemory: all.total(), GraphMemory: graph.total(), Ranks: 1}

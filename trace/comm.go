@@ -1,6 +1,9 @@
 package trace
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // UnknownProcess is what Peer returns for a rank that the definitions do not have.
 const UnknownProcess = 0xFFFFFFFF
@@ -14,8 +17,8 @@ type commRank struct {
 	self   bool      // a communicator of one process only
 	ranks  []uint32  // rank -> process; shared by communicators of one group
 	remote *commRank // inter-communicator: group B; the rest is group A
-	back   map[uint32]uint32
-	same   bool // ranks[i] == i
+	order  []uint32  // the ranks of processes that are known, by ascending process, of one process ascending; nil where that is all of ranks
+	same   bool      // ranks[i] == i
 }
 
 func (d *Definitions) sealComms() {
@@ -82,14 +85,16 @@ func (d *Definitions) rankTable(locations *Group, n int, member func(r int) uint
 		}
 		t.same = t.same && t.ranks[r] == uint32(r)
 	}
-	if !t.same {
-		t.back = make(map[uint32]uint32, n)
-		for r, p := range t.ranks {
-			if _, ok := t.back[p]; !ok && p != UnknownProcess {
-				t.back[p] = uint32(r)
-			}
+	if known := n == 0 || t.ranks[n-1] != UnknownProcess; known && slices.IsSorted(t.ranks) {
+		return t
+	}
+	t.order = make([]uint32, 0, n)
+	for r, p := range t.ranks {
+		if p != UnknownProcess {
+			t.order = append(t.order, uint32(r))
 		}
 	}
+	slices.SortFunc(t.order, func(a, b uint32) int { return cmp.Or(cmp.Compare(t.ranks[a], t.ranks[b]), cmp.Compare(a, b)) })
 	return t
 }
 
@@ -230,6 +235,13 @@ func (t *commRank) rankOf(process uint32) (uint32, bool) {
 	if t.same {
 		return process, uint64(process) < uint64(len(t.ranks))
 	}
-	r, ok := t.back[process]
-	return r, ok
+	if t.order == nil {
+		r, ok := slices.BinarySearch(t.ranks, process)
+		return uint32(r), ok
+	}
+	i, ok := slices.BinarySearchFunc(t.order, process, func(r, p uint32) int { return cmp.Compare(t.ranks[r], p) })
+	if !ok {
+		return 0, false
+	}
+	return t.order[i], true
 }

@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/binary"
 	"fmt"
+	"reflect"
 )
 
 // encodingVersion is the first byte of the canonical encoding.
@@ -23,6 +24,57 @@ func (d *Definitions) BinarySize() int {
 	n := 1
 	d.encode(func(b []byte) { n += len(b) })
 	return n
+}
+
+// Memory returns the bytes of heap that definitions take: records, with their lists and texts, and the tables of Seal.
+func Memory(d *Definitions) int64 {
+	return heapOf(reflect.ValueOf(d).Elem(), map[uintptr]bool{})
+}
+
+// heapOf returns the bytes that a value refers to. Lists that are seen already are shared, and count once.
+func heapOf(v reflect.Value, seen map[uintptr]bool) (n int64) {
+	switch v.Kind() {
+	case reflect.String:
+		n = allocated(int64(v.Len()))
+	case reflect.Pointer:
+		if !v.IsNil() {
+			n = allocated(int64(v.Type().Elem().Size())) + heapOf(v.Elem(), seen)
+		}
+	case reflect.Map: // at most half of its places are free
+		n = 2 * int64(v.Len()) * int64(v.Type().Key().Size()+v.Type().Elem().Size()+1)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			n += heapOf(v.Field(i), seen)
+		}
+	case reflect.Slice:
+		if v.Cap() == 0 || seen[v.Pointer()] {
+			return 0
+		}
+		seen[v.Pointer()] = true
+		n = allocated(int64(v.Cap()) * int64(v.Type().Elem().Size()))
+		for i := 0; i < v.Len() && refers(v.Type().Elem()); i++ {
+			n += heapOf(v.Index(i), seen)
+		}
+	}
+	return n
+}
+
+// allocated returns what a piece of so many bytes takes of the heap, about.
+func allocated(n int64) int64 { return (n + 15) &^ 15 }
+
+// refers reports whether values of a type refer to others.
+func refers(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String, reflect.Pointer, reflect.Map, reflect.Slice:
+		return true
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if refers(t.Field(i).Type) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // encode hands out the encoding of each record in two parts, which are valid until the next.

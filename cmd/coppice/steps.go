@@ -301,7 +301,7 @@ func (p *plan) workOfTrace(w *slurm.Work, st *planStep, s streams) (*slurm.Work,
 	if st.graphOnly {
 		w.Least = x.GraphMemory
 	}
-	w.Definitions = 4 * int64(x.DefBytes)
+	w.Definitions = jobs.DefinitionsMemory(d)
 	if g := p.Site.Growth; g > 0 {
 		w.Result = scaled(x.Bytes, g)
 	}

@@ -134,11 +134,7 @@ func Measure(src trace.Source) (*Measured, error) {
 		x.Records.States, x.Records.Events, x.Records.Communications = src.Records()
 		x.Description = "written " + src.Date()
 	}
-	encoded, err := d.AppendBinary(nil)
-	if err != nil {
-		return nil, err
-	}
-	x.DefBytes = len(encoded)
+	x.DefBytes = d.BinarySize()
 	var longest uint64 // in events
 	for p := range trace.P(d.NumLocations()) {
 		size, err := src.Measure(p)
@@ -158,7 +154,7 @@ func Measure(src trace.Source) (*Measured, error) {
 			x.Largest, x.LargestBytes = l.Ref, size.Bytes
 		}
 	}
-	need := jobs.NeedOf(x.Bytes, x.LargestBytes, longest, d.NumLocations(), int64(x.DefBytes))
+	need := jobs.NeedOf(x.Bytes, x.LargestBytes, longest, d.NumLocations(), jobs.DefinitionsMemory(d))
 	x.LeastMemory, x.GraphMemory, x.Ranks, x.Disk = need.LeastMemory, need.GraphMemory, need.Ranks, need.Disk
 	return x, nil
 }

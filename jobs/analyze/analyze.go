@@ -320,7 +320,7 @@ func (a *job) open() error {
 func (a *job) planMemory() error {
 	m := jobs.MemoryNeed{
 		Mem: a.o.MemBytes, Store: a.o.StoreBytes, GraphOnly: a.o.GraphOnly, Lossy: !a.graphs.Deviation.Lossless(), Classes: a.o.Classes != nil,
-		Defs: int64(a.res.DefsBytes), Intervals: a.intervals.MemoryBytes(), Size: a.size,
+		Defs: jobs.DefinitionsMemory(a.defs), Intervals: a.intervals.MemoryBytes(), Size: a.size,
 	}
 	var err error
 	if a.memory, err = m.Share(a.c); err != nil {

@@ -42,7 +42,7 @@ func TestMemory(t *testing.T) {
 			}
 		})
 		perLocation = int64(res.Events) / int64(res.Locations)
-		if limit := fixedMemory(t, int64(res.DefsBytes), perLocation, graphOnly, deviation != "") + store; peak > limit {
+		if limit := fixedMemory(t, jobs.DefinitionsMemory(src.Definitions()), perLocation, graphOnly, deviation != "") + store; peak > limit {
 			t.Errorf("%s: peak %d KiB, the formula allows %d KiB", spec, peak>>10, limit>>10)
 		}
 		t.Logf("%s, graph only %t, deviation %q, intervals %q: peak %d KiB, %d events per location, segments %d KiB in memory, %d KiB in files", spec, graphOnly, deviation, regions, peak>>10, perLocation, res.Store.Peak>>10, res.Store.Spilled>>10)
