@@ -30,6 +30,15 @@ const NotKnown Sum = math.MinInt64
 // MarshalJSON writes the number or null.
 func (s Sum) MarshalJSON() ([]byte, error) { return []byte(s.JSON()), nil }
 
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Sum) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*s = NotKnown
+		return nil
+	}
+	return json.Unmarshal(b, (*int64)(s))
+}
+
 // JSON is the number, or null.
 func (s Sum) JSON() string {
 	if s == NotKnown {
@@ -95,6 +104,16 @@ func (r Ratio) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(r.Value)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (r *Ratio) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*r = Ratio{}
+		return nil
+	}
+	r.Defined = true
+	return json.Unmarshal(b, &r.Value)
 }
 
 // Known is Percent, "" if undefined.
