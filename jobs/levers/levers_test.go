@@ -194,7 +194,7 @@ func scriptOf(seed uint64) *tracetest.Script {
 // takesNoTime tells of calls that look as if they waited for more than they do, if they take time.
 func takesNoTime(x *tracetest.Step) bool {
 	switch x.Call {
-	case "Send", "Ssend", "Bsend", "Rsend", "Wait", "Waitall", "Waitany", "Waitsome", "Bcast", "Scatter", "Scatterv", "Reduce", "Gather", "Gatherv", "Win_start", "Win_complete", "Win_wait":
+	case "Send", "Ssend", "Bsend", "Rsend", "Wait", "Waitall", "Waitany", "Waitsome", "Bcast", "Scatter", "Scatterv", "Reduce", "Gather", "Gatherv", "Scan", "Exscan", "Win_start", "Win_complete", "Win_wait":
 		return true
 	}
 	return false
