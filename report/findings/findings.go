@@ -209,6 +209,8 @@ type processTimes struct {
 	first   uint64 // first event
 	cpu     uint64
 	since   uint64 // part of computing after MPI_Init, where that is known
+	before  uint64 // before MPI_Init, once begun is set
+	begun   bool
 	polls   uint64 // part of computing between calls that ask in vain
 	works   uint64 // computing without waits for other threads and for locks
 	waited  uint64 // in MPI, by its first thread in parallel regions, or anywhere if there are none
@@ -240,7 +242,7 @@ const (
 	sumMgmt           // in calls of management except set-up and end, less waits there
 	sumIO             // file input and output, of MPI too, less waits there
 	sumSerial         // of threads: idle outside of parallel regions, for one thread
-	sumThreads        // of threads: idle in parallel regions, for the one that waits longest
+	sumThreads        // of threads: what even work between their barriers would gain
 	numSums
 )
 
@@ -316,8 +318,13 @@ func (f *finder) before(rank uint32) (uint64, error) {
 	if uint64(rank) >= uint64(len(f.times)) {
 		return 0, nil
 	}
+	t := &f.times[rank]
+	if t.begun {
+		return t.before, nil
+	}
 	init, err := f.setupCall(rank, (*trace.Definitions).StartsMPI)
-	return init.T - min(init.T, f.times[rank].first), err
+	t.before, t.begun = init.T-min(init.T, t.first), err == nil
+	return t.before, err
 }
 
 // setupKind selects calls that begin or end MPI.

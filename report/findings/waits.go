@@ -1188,14 +1188,13 @@ func leaveBefore(f *finder) (ticks, aside uint64, err error) {
 	if len(f.times) > manyProcesses || uint64(len(f.times)) != f.s.Processors {
 		return ticks, 0, nil
 	}
-	befores := make([]uint64, len(f.times))
 	work.Sum, work.Min, work.Max = 0, xtf.Never, 0
 	for rank := range f.times {
 		t := &f.times[rank]
-		if befores[rank], err = f.before(uint32(rank)); err != nil {
+		if _, err = f.before(uint32(rank)); err != nil {
 			return 0, 0, err
 		}
-		t.since = t.cpu - min(t.cpu, befores[rank])
+		t.since = t.cpu - min(t.cpu, t.before)
 		work.Sum = numbers.Add(work.Sum, numbers.Integer(t.since))
 		if t.since > work.Max || rank == 0 {
 			work.Max, work.MaxP = t.since, uint32(rank)
@@ -1205,7 +1204,8 @@ func leaveBefore(f *finder) (ticks, aside uint64, err error) {
 		}
 	}
 	work.Mean = numbers.Quotient(work.Sum, numbers.Integer(f.s.Processors))
-	return befores[work.MaxP], befores[work.MaxP], nil
+	ticks = f.times[work.MaxP].before
+	return ticks, ticks, nil
 }
 
 // mostWork reports whether a process computes more than the mean by about as much as the one that computes most.
