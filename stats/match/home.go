@@ -246,7 +246,7 @@ func (m *matcher) mergeStreams(process uint32, all []stream) (source, error) {
 			if channel != e.Key {
 				channel, p = e.Key, e.p
 			}
-			if e.p != p {
+			if e.p != p && !isLock(e.Tag) { // locks match by time
 				e.Flags |= entryShared
 			}
 		}

@@ -64,7 +64,7 @@ func (m *matcher) inRounds(tag int, fill func(lockParts) (more bool), take func(
 }
 
 // matchLocks finds for each acquisition the release that it had to wait for, taking the holders of a lock in the order of their
-// releases: the last release before its own that excludes it (one of the two is exclusive), if another process made it, and began it
+// releases: the last release before its own that excludes it (one of the two is exclusive), if another location made it, and began it
 // before the acquisition was granted. Where several acquisitions wait for one release, its mate is the first of them.
 func (m *matcher) matchLocks() error {
 	if len(m.Defs.RmaWins) == 0 {
