@@ -167,7 +167,7 @@ func TestClocksAgainstSlowRepair(t *testing.T) {
 	corrected := uint64(0)
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(uint64(seed), 127))
-		pl := randomPlan(r, 2+r.IntN(6), 5+r.IntN(60))
+		pl := randomPlan(r, 2+r.IntN(6), 5+r.IntN(60), false)
 		if _, n := pl.repair(t, 2); n != 0 {
 			t.Fatalf("seed %d: %d corrections of right clocks", seed, n)
 		}

@@ -301,7 +301,7 @@ func TestIdealAgainstSlowReplay(t *testing.T) {
 	}
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(uint64(seed), 54))
-		pl := randomPlan(r, 2+r.IntN(6), 5+r.IntN(60))
+		pl := randomPlan(r, 2+r.IntN(6), 5+r.IntN(60), false)
 		ends, ok := pl.slowIdeal()
 		if !ok {
 			t.Fatalf("seed %d: a run with right clocks does not end", seed)
@@ -347,7 +347,7 @@ func TestIdealReportsWhoWaits(t *testing.T) {
 // BenchmarkIdeal replays a random run; an operation is a side of a message or a
 // member of a collective.
 func BenchmarkIdeal(b *testing.B) {
-	pl := randomPlan(rand.New(rand.NewPCG(1, 54)), 8, 20_000)
+	pl := randomPlan(rand.New(rand.NewPCG(1, 54)), 8, 20_000, false)
 	types := xtf.StandardTypes(xtf.Packed)
 	arrays := make([]*planRows, len(pl.calls))
 	for p := range arrays {

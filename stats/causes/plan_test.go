@@ -119,6 +119,17 @@ func (pl *plan) sync(i int) uint32 {
 	return 0
 }
 
+// instance returns when the last member of an operation came to begin it, and the first one left it.
+func (pl *plan) instance(m *member) (last, first uint64) {
+	first = xtf.Never
+	for i := range pl.members {
+		if o := &pl.members[i]; o.comm == m.comm && o.ordinal == m.ordinal {
+			last, first = max(last, pl.at(o.p, o.start).enter), min(first, pl.at(o.p, o.call).leave)
+		}
+	}
+	return last, first
+}
+
 // planRows are the rows of a location.
 type planRows struct {
 	calls, ivals xtf.FinishedArray
@@ -164,6 +175,7 @@ func (pl *plan) rows(t testing.TB, types *xtf.TypeTable, p int) *planRows {
 		for _, k := range c.coll {
 			m := &pl.members[k]
 			x := xtf.Coll{T: c.enter, End: c.leave, Post: pl.at(p, m.start).enter, CallN: callN, Ordinal: m.ordinal, Comm: m.comm, Root: m.root, Flags: m.op | m.flags}
+			x.LastEnter, x.FirstLeave = pl.instance(m)
 			rows.coll = append(rows.coll, xtf.Collective{Coll: x, N: uint64(len(rows.coll))})
 		}
 		callN++
@@ -206,8 +218,8 @@ func idealArray[T any, P interface {
 	return xtf.FinishedArray{Summary: sum, Data: sink}
 }
 
-// randomPlan simulates a run in which all clocks are right.
-func randomPlan(r *rand.Rand, processes, steps int) *plan {
+// randomPlan simulates a run in which all clocks are right. In a blocking one sends and collectives complete in the call that begins them.
+func randomPlan(r *rand.Rand, processes, steps int, blocking bool) *plan {
 	all, some := make([]uint64, processes), []uint64(nil)
 	for i, p := range r.Perm(processes) {
 		all[i] = uint64(i)
@@ -246,7 +258,7 @@ func randomPlan(r *rand.Rand, processes, steps int) *plan {
 				x := side{p: a, sendsync: sync}
 				x.call = pl.call(a, s, leave(a, max(s, e)), regionSsend)
 				x.post, x.done = x.call, x.call
-				if r.IntN(2) == 0 {
+				if !blocking && r.IntN(2) == 0 {
 					x.kind = xtf.P2PNonBlocking
 					d := work(a)
 					x.done = pl.call(a, d, leave(a, d), regionSend)
@@ -256,7 +268,7 @@ func randomPlan(r *rand.Rand, processes, steps int) *plan {
 				pl.message(x, side{p: b, call: wait, post: post, done: wait, kind: xtf.P2PNonBlocking})
 			})
 		default:
-			if f := pl.randomCollective(r, &ordinals, [2][]uint64{all, some}, now, work, leave); f != nil {
+			if f := pl.randomCollective(r, blocking, &ordinals, [2][]uint64{all, some}, now, work, leave); f != nil {
 				later = append(later, f)
 			}
 		}
@@ -286,12 +298,12 @@ func randomPlan(r *rand.Rand, processes, steps int) *plan {
 
 // randomCollective adds a collective. Of a non-blocking one it returns what adds the
 // calls that complete it.
-func (pl *plan) randomCollective(r *rand.Rand, ordinals *[2]uint64, comms [2][]uint64, now []uint64, work func(int) uint64, leave func(int, uint64) uint64) func() {
+func (pl *plan) randomCollective(r *rand.Rand, blocking bool, ordinals *[2]uint64, comms [2][]uint64, now []uint64, work func(int) uint64, leave func(int, uint64) uint64) func() {
 	comm := r.IntN(2)
 	members := comms[comm]
 	m := member{comm: uint32(comm), op: []uint32{opBarrier, opBcast, opReduce, opScan, 11, 9}[r.IntN(6)], root: uint32(r.IntN(len(members))), ordinal: ordinals[comm]}
 	ordinals[comm]++
-	blocking := r.IntN(3) > 0
+	blocking = blocking || r.IntN(3) > 0
 	starts := make([]int, len(members))
 	latest := uint64(0)
 	for i, p := range members {
