@@ -40,6 +40,7 @@ const (
 	DiagClockRepaired   Code = 32 // an end of a call that the repair of clocks raised; worst: ticks
 	DiagClockStuck      Code = 33 // locations that wait for each other in a circle: clocks are not repaired
 	DiagClockCollective Code = 34 // a member that left a collective before one that it needed entered; worst: ticks
+	DiagClockShifted    Code = 35 // a clock that its repair set later as a whole; worst: ticks
 	DiagCrossed         Code = 40 // an end marker of an interval that has others open inside, which end with it
 	DiagStrayEnd        Code = 41 // an end marker without its begin, left out
 	DiagUnclosed        Code = 42 // an interval still open at the last event, ended there
@@ -119,6 +120,7 @@ var codes = map[Code]codeInfo{
 	DiagOpenRequest:     {"open-request", Note, "requests, file and one-sided operations that never complete"},
 	DiagClockViolation:  {"clock-violation", Warning, "messages received before they were sent"},
 	DiagClockRepaired:   {"clock-repaired", Note, "ends of calls raised by the repair of clocks"},
+	DiagClockShifted:    {"clock-shifted", Note, "clocks set later as a whole by their repair"},
 	DiagClockStuck:      {"clock-stuck", Warning, "locations that wait for each other in a circle: clocks not repaired"},
 	DiagClockCollective: {"collective-clock-violation", Warning, "members of collectives that left before one they needed had entered"},
 	DiagShortCollective: {"short-collective", Warning, "collectives that not all members entered"},
@@ -173,7 +175,7 @@ func (c Code) Text() string {
 
 // InTicks reports whether the magnitudes of the code are ticks.
 func (c Code) InTicks() bool {
-	return c == DiagTimeBackwards || c == DiagClockViolation || c == DiagClockCollective || c == DiagClockRepaired || c == DiagSampleGap || c == DiagOff
+	return c == DiagTimeBackwards || c == DiagClockViolation || c == DiagClockCollective || c == DiagClockRepaired || c == DiagClockShifted || c == DiagSampleGap || c == DiagOff
 }
 
 // Severity returns the code's grade.

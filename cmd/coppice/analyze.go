@@ -246,6 +246,9 @@ func printAnalyzed(s streams, job *analyze.Options, r *analyze.Result, ranks, ve
 		x, end := &r.Clocks, "not repaired: locations wait for each other in a circle"
 		if !x.Stuck {
 			end = fmt.Sprintf("%d ends of calls raised in %d locations, by %d ticks at most", x.Corrections, x.Locations, x.Greatest)
+			if x.Shifted > 0 {
+				end = fmt.Sprintf("clocks of %d locations set later, by %d ticks at most; after that %s", x.Shifted, x.Shift, end)
+			}
 		}
 		s.say("clocks: %d messages were received before they were sent (worst %d ticks), %d members of collectives left too early; %s", x.Violations, x.Worst, x.Collectives, end)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -20,7 +21,9 @@ type ClockReport struct {
 	Violations  uint64 // messages received before they were sent
 	Worst       uint64 // the longest time by which one was
 	Collectives uint64 // members that left a collective before a member that they needed had entered
-	Corrections uint64 // ends of calls that were raised
+	Shifted     uint64 // locations whose clock was set later as a whole
+	Shift       uint64 // the most by which one was
+	Corrections uint64 // ends of calls that were raised after that
 	Greatest    uint64 // the most by which an event was raised
 	Locations   uint64 // with corrections
 	Stuck       bool   // locations wait for each other in a cycle: nothing was repaired
@@ -28,25 +31,70 @@ type ClockReport struct {
 
 // clocks is the result of stage clocks, for this rank's locations.
 type clocks struct {
-	maps     *causes.Clocks    // nil: nothing was repaired
+	shift    []int64           // by process: by how much its clock is set later; nil: no clock is
+	maps     *causes.Clocks    // nil: nothing was raised
 	problems trace.Diagnostics // that locations wait for each other in a cycle, on rank 0
 }
 
-// clockRepair is stage clocks.
+// clockRepair is a pass of stage clocks.
 type clockRepair struct {
 	*loads
-	types  *xtf.TypeTable // of arrays that nobody reads
-	pairs  []stats.Loaded // by location: numbers of rows
-	staged []*xtfwriter.Segment
-	clocks *causes.Clocks
-	report ClockReport
+	types   *xtf.TypeTable // of arrays that nobody reads
+	pairs   []stats.Loaded // by location: numbers of rows
+	staged  []*xtfwriter.Segment
+	raise   *causes.Clocks
+	offsets offsets
+	report  ClockReport
 }
 
-// repairClocks reads the run once for its messages and collectives only, and finds by how much each clock has to be raised. Memory of a
-// rank: that of load and match.
+// mostShifts bounds how often clocks are shifted: of a collective a pass knows the last member alone, by the clocks that it has.
+const mostShifts = 3
+
+// repairClocks reads the run for its messages and collectives only, and finds by how much each clock has to be shifted and raised: again
+// after each shift. Memory of a rank: that of load and match.
 func (a *job) repairClocks(nothing) (*clocks, error) {
+	out := &clocks{}
+	for n := 0; ; n++ {
+		r, err := a.readClocks(out)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			a.res.Clocks = r.report
+		}
+		var ahead []int64
+		if n < mostShifts {
+			ahead, err = r.offsets.solve(a.c, len(a.defs.Processes()), xtf.Most(a.defs.NumLocations())-r.found.Last)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if ahead == nil {
+			return out, r.run(out)
+		}
+		r.raise.Abandon()
+		out.set(ahead)
+	}
+}
+
+// set sets clocks later, those that are ahead less.
+func (c *clocks) set(ahead []int64) {
+	if c.shift == nil {
+		c.shift = make([]int64, len(ahead))
+	}
+	for p, v := range ahead {
+		c.shift[p] -= v
+	}
+	least := slices.Min(c.shift)
+	for p := range c.shift {
+		c.shift[p] -= least
+	}
+}
+
+// readClocks is a pass over the run, with its clocks shifted.
+func (a *job) readClocks(shifted *clocks) (*clockRepair, error) {
 	a.begin("clocks")
-	r := &clockRepair{loads: &loads{job: a}, types: xtf.StandardTypes(xtf.Raw16K)}
+	r := &clockRepair{loads: &loads{job: a, clocks: shifted}, types: xtf.StandardTypes(xtf.Raw16K)}
 	err := a.eachOwn(func(p trace.P) error {
 		if err := r.location(p); err != nil {
 			return fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
@@ -66,7 +114,19 @@ func (a *job) repairClocks(nothing) (*clocks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.run(results)
+	over := &causes.Run{Comm: r.c, Defs: r.defs, Ranges: r.ranges, Storage: Storage(r.store, r.memory.Segments), Last: r.found.Last}
+	if err := over.Cut(&r.found.cuts); err != nil {
+		return nil, err
+	}
+	r.raise = causes.NewClocks(over)
+	if err := jobs.Agree(a.c, r.join(results)); err != nil {
+		return nil, fmt.Errorf("repair of clocks: %w", err)
+	}
+	x := &r.report
+	if err := jobs.OverRanks(r.c, mpi.Sum, &x.Violations, &x.Collectives); err != nil {
+		return nil, err
+	}
+	return r, jobs.OverRanks(r.c, mpi.Max, &x.Worst)
 }
 
 // nowhere drops rows that nobody reads.
@@ -113,10 +173,15 @@ func (r *clockRepair) location(p trace.P) error {
 // join gives the messages and collectives of all locations, with their partners, to the repair.
 func (r *clockRepair) join(results *match.Results) error {
 	var rows *match.Rows
+	out := match.RowOutputs{Bound: func(from, to trace.P, slack int64) {
+		sender, _ := r.defs.Process(from)
+		receiver, _ := r.defs.Process(to)
+		r.offsets.bound(sender, receiver, slack)
+	}}
 	for i := range r.pairs {
 		l := &r.pairs[i]
-		rows = results.Rows(r.defs, l.P, l.Diagnostics, match.RowOutputs{}, rows)
-		err := r.clocks.Location(l.P, rows)
+		rows = results.Rows(r.defs, l.P, l.Diagnostics, out, rows)
+		err := r.raise.Location(l.P, rows)
 		found, ferr := rows.Finish()
 		if err := errors.Join(err, ferr); err != nil {
 			return err
@@ -135,58 +200,67 @@ func (r *clockRepair) join(results *match.Results) error {
 	return nil
 }
 
-// run finds the corrections, and makes the report over all ranks.
-func (r *clockRepair) run(results *match.Results) (*clocks, error) {
-	over := &causes.Run{Comm: r.c, Defs: r.defs, Ranges: r.ranges, Storage: Storage(r.store, r.memory.Segments), Last: r.found.Last}
-	if err := over.Cut(&r.found.cuts); err != nil {
-		return nil, err
-	}
-	r.clocks = causes.NewClocks(over)
-	report, err := r.clocks.Run(r.join(results))
+// run finds the corrections, and completes the report over all ranks.
+func (r *clockRepair) run(out *clocks) error {
+	report, err := r.raise.Run(nil)
 	if err != nil {
-		return nil, fmt.Errorf("repair of clocks: %w", err)
+		return fmt.Errorf("repair of clocks: %w", err)
 	}
-	out := &clocks{}
+	x := &r.res.Clocks
 	if d := report.Deadlock; d != nil {
-		r.report.Stuck = true
+		x.Stuck = true
 		r.found.problem(r.c, trace.Diagnostic{Code: trace.DiagClockStuck, Count: d.Stuck, Detail: d.String()})
-		out.problems = r.found.Problems
-	} else {
-		for i := range r.own.Len() {
-			_, one := r.clocks.Map(i)
-			r.report.Corrections += one.Corrections
-			r.report.Greatest = max(r.report.Greatest, one.Greatest)
-			if one.Corrections > 0 {
-				r.report.Locations++
-			}
+		out.problems, out.shift = r.found.Problems, nil
+		return nil
+	}
+	for p := r.own.First; p < r.own.End; p++ {
+		_, one := r.raise.Map(int(p - r.own.First))
+		x.Corrections += one.Corrections
+		x.Greatest = max(x.Greatest, one.Greatest)
+		if one.Corrections > 0 {
+			x.Locations++
 		}
-		out.maps = r.clocks
+		if shift := out.of(r.defs, p); shift > 0 {
+			x.Shifted++
+			x.Shift = max(x.Shift, shift)
+		}
 	}
-	x := &r.report
-	err = jobs.OverRanks(r.c, mpi.Sum, &x.Violations, &x.Collectives, &x.Corrections, &x.Locations)
-	if err == nil {
-		err = jobs.OverRanks(r.c, mpi.Max, &x.Worst, &x.Greatest)
+	out.maps = r.raise
+	if err := jobs.OverRanks(r.c, mpi.Sum, &x.Shifted, &x.Corrections, &x.Locations); err != nil {
+		return err
 	}
-	r.res.Clocks = *x
-	return out, err
+	return jobs.OverRanks(r.c, mpi.Max, &x.Shift, &x.Greatest)
+}
+
+// of returns by how many ticks the clock of a location is set later.
+func (c *clocks) of(defs *trace.Definitions, p trace.P) uint64 {
+	if c.shift == nil {
+		return 0
+	}
+	process, _ := defs.Process(p)
+	return uint64(c.shift[process])
 }
 
 // clock gives events of a location their repaired times.
 type clock struct {
 	a      *loads
 	p      trace.P
-	of     *causes.ClockMap
-	most   uint64 // ticks from the origin, see xtf.Most
+	shift  uint64
+	raise  *causes.ClockMap // nil: not yet known
+	most   uint64           // ticks from the origin, see xtf.Most
 	report causes.ClockReport
 }
 
 // clock returns the clock of a location, nil if it is not repaired.
 func (a *loads) clock(p trace.P) *clock {
-	if a.clocks == nil || a.clocks.maps == nil {
+	if a.clocks == nil || a.clocks.maps == nil && a.clocks.shift == nil {
 		return nil
 	}
-	m, report := a.clocks.maps.Map(int(p - a.own.First))
-	return &clock{a, p, m, xtf.Most(a.defs.NumLocations()), report}
+	c := &clock{a: a, p: p, shift: a.clocks.of(a.defs, p), most: xtf.Most(a.defs.NumLocations())}
+	if a.clocks.maps != nil {
+		c.raise, c.report = a.clocks.maps.Map(int(p - a.own.First))
+	}
+	return c
 }
 
 func (c *clock) set(b *trace.Batch) error {
@@ -196,9 +270,12 @@ func (c *clock) set(b *trace.Batch) error {
 	origin := c.a.size.Origin
 	for i := range b.Events {
 		e := &b.Events[i]
-		t, err := c.of.At(b.First+uint64(i), uint64(e.Time-origin))
-		if err != nil {
-			return err
+		t := uint64(e.Time-origin) + c.shift
+		if c.raise != nil {
+			var err error
+			if t, err = c.raise.At(b.First+uint64(i), t); err != nil {
+				return err
+			}
 		}
 		if t > c.most {
 			return jobs.Fail(jobs.ExitInput, fmt.Errorf("a repaired time more than %d ticks after the first of the trace", c.most))
@@ -208,15 +285,17 @@ func (c *clock) set(b *trace.Batch) error {
 	return nil
 }
 
-// end adds a diagnostic of the location's corrections, and frees its clock.
+// end adds diagnostics of the location's repair, and frees its clock.
 func (c *clock) end(found *trace.Diagnostics) {
-	if c == nil {
+	if c == nil || c.raise == nil {
 		return
 	}
-	if c.report.Corrections > 0 {
-		found.Add(trace.Diagnostic{
-			Code: trace.DiagClockRepaired, Time: c.a.size.Origin, Event: xtf.Never, Count: c.report.Corrections, Worst: c.report.Greatest,
-		})
+	for _, d := range []trace.Diagnostic{
+		{Code: trace.DiagClockShifted, Count: 1, Worst: c.shift}, {Code: trace.DiagClockRepaired, Count: c.report.Corrections, Worst: c.report.Greatest},
+	} {
+		if d.Time, d.Event = c.a.size.Origin, xtf.Never; d.Count > 0 && d.Worst > 0 {
+			found.Add(d)
+		}
 	}
 	c.a.clocks.maps.Drop(int(c.p - c.a.own.First))
 }

@@ -114,7 +114,7 @@ type finder struct {
 }
 
 // New lists what could be gained, the largest gain first: losses of 1 % of the run or more each.
-// A hang is before them, doubts about clocks and set-up after them.
+// A hang is before them, and clocks that are wrong by that much; smaller doubts about clocks, and set-up, are after them.
 func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table.Lost, error) {
 	f := &finder{r: r, s: s, hot: h, u: numbers.Units{Resolution: s.Resolution, Rounded: true}, runtime: s.Ticks.Runtime}
 	if err := f.read(); err != nil {
@@ -157,8 +157,8 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 		return nil, nil, err
 	}
 	f.oversubscription(false)
-	f.clock()
 	f.list = append(append([]Finding{}, hang...), f.list...)
+	f.clock()
 	for i := range f.list {
 		x := &f.list[i]
 		x.Seconds = numbers.NewRatio(x.Ticks, f.s.Resolution)
@@ -898,7 +898,7 @@ func (f *finder) mostlyMatched() bool {
 			without += c.Count
 		}
 	}
-	return all > 0 && without <= all/2
+	return all > 0 && without <= all/2 && (m.Sent == 0 || *m.UnmatchedSends < (m.Sent+1)/2)
 }
 
 // threads finds losses inside of processes with several threads.
@@ -1042,8 +1042,10 @@ func (f *finder) setup() error {
 // clock says that times of different processes do not compare.
 func (f *finder) clock() {
 	var evidence []string
+	worst := uint64(0)
 	for _, c := range f.codes {
 		if (c.Code == trace.DiagClockViolation || c.Code == trace.DiagClockCollective) && c.Count > 0 {
+			worst = max(worst, c.Worst)
 			evidence = append(evidence, fmt.Sprintf("%s: %s in %s, worst %s", c.Code.Text(), numbers.Count(c.Count), numbers.Plural(int(c.Locations), "location"), results.Magnitude(f.u, c.Code, c.Worst)))
 		}
 	}
@@ -1054,7 +1056,11 @@ func (f *finder) clock() {
 	x := Finding{Kind: KindClock, Basis: "no gain: a doubt about the times", Query: f.query("diagnostics"), Evidence: strings.Join(evidence, "; ")}
 	x.Text = "clocks disagree, and times between processes are wrong by at least that much: " + x.Evidence
 	unlike(f, &x)
-	f.list = append(f.list, x)
+	if f.matters(worst) {
+		f.list = slices.Insert(f.list, 0, x)
+	} else {
+		f.list = append(f.list, x)
+	}
 }
 
 // tellsWaits reports whether the waits of a one-sided call are known.

@@ -415,7 +415,7 @@ func UntoldDevices(s *results.Summary) uint64 {
 func polls(r *results.Run, ref uint32) bool { return r.Defs.Polls(r.Defs.Region(ref)) }
 
 // sendsEndUnseen reports whether a process has sends by calls that only begin them, and no send ends in a later call: then the trace does not
-// have these ends, as those of Paraver and of writers that take any send for one that blocks. It looks at the first messages.
+// have these ends, as those of Paraver, of EZTrace, and of writers that take any send for one that blocks. It looks at the first messages.
 func sendsEndUnseen(r *results.Run, rank uint32) bool {
 	const looked = 4096
 	if !r.Rows || uint64(rank) >= uint64(len(r.Defs.Processes())) {
@@ -429,7 +429,7 @@ func sendsEndUnseen(r *results.Run, rank uint32) bool {
 	err = a.Each(0, min(a.Len(), looked), func(_ uint64, row []byte) bool {
 		var m xtf.P2P
 		if m.Load(row); m.Kind&(xtf.P2PNotice|xtf.P2PKindMask) == xtf.P2PSend && isCall(r, m.Region, "isend", "ibsend", "issend", "irsend", "start", "startall") {
-			begun, later = true, m.Done == xtf.Never || m.Done > m.End
+			begun, later = true, m.Done != xtf.Never && m.Done > m.End
 		}
 		return !later
 	})

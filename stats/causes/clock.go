@@ -74,6 +74,9 @@ func NewClocks(r *Run) *Clocks {
 	return &Clocks{Replay: Replay{Run: r, clocks: true}, script: newScript(r.Defs, true, r.parcels.writer)}
 }
 
+// Abandon frees the storage instead of Run.
+func (r *Clocks) Abandon() { r.parcels.drop() }
+
 // Rows are the messages and collectives of a location, each kind in its order. A row is valid until the next call.
 type Rows interface {
 	NextMessage() *xtf.Message       // nil after the last one

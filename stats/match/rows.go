@@ -25,6 +25,7 @@ type Rows struct {
 // RowOutputs is where Rows writes P2P and COLL rows; nil for nowhere. The caller finishes the arrays.
 type RowOutputs struct {
 	P2P, Coll *xtf.ArrayBuilder
+	Bound     func(from, to trace.P, slack int64) // from did something slack ticks before to ended to wait for it, by their clocks; may be nil
 }
 
 // message is a P2P row in progress.
@@ -258,7 +259,7 @@ func (f *Rows) endMessage(m *message) {
 			posted = m.T
 		}
 		m.Kind |= awaited(m.mate.flags, m.MateT, m.mate.end, posted, m.T)
-		f.endReceive(m)
+		f.endReceive(m, posted)
 	default:
 		m.Kind |= awaited(m.mate.flags, m.T, m.End, m.Call.Post, m.MateT)
 		if m.mate.flags&entryClock != 0 {
@@ -304,9 +305,15 @@ func awaited(flags uint32, sent, left, posted, received uint64) uint32 {
 	return 0
 }
 
-// endReceive diagnoses a matched receive.
-func (f *Rows) endReceive(m *message) {
+// endReceive diagnoses a matched receive, which was posted at an instant.
+func (f *Rows) endReceive(m *message, posted uint64) {
 	sent := m.MateT
+	if f.out.Bound != nil {
+		f.out.Bound(trace.P(m.MateP), f.p, int64(m.End)-int64(sent))
+		if m.mate.flags&(EntryBlocking|EntrySynchronous) == EntryBlocking|EntrySynchronous {
+			f.out.Bound(f.p, trace.P(m.MateP), int64(m.mate.end)-int64(posted))
+		}
+	}
 	if m.End < sent {
 		m.Kind |= xtf.P2PClock
 		f.diags.Add(f.found(trace.DiagClockViolation, m.T, sent-m.End, "from process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
@@ -336,10 +343,13 @@ func (f *Rows) endColl(c *collective) {
 // or members that disagree, and inter-communicators: there it is not known whom a member needed.
 func (f *Rows) collectiveClock(c *collective) {
 	op, need := c.Flags&xtf.CollOpMask, c.Cause.LastT
-	if need == xtf.Never || need <= c.End || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0 || f.defs.IsInter(c.Comm) {
+	if need == xtf.Never || need <= c.End && f.out.Bound == nil || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0 || f.defs.IsInter(c.Comm) || !f.defs.SetsClock(op, c.Region, c.Flags&xtf.CollNonBlocking == 0) {
 		return
 	}
-	if f.defs.SetsClock(op, c.Region, c.Flags&xtf.CollNonBlocking == 0) {
+	if f.out.Bound != nil {
+		f.out.Bound(trace.P(c.Cause.LastP), f.p, int64(c.End)-int64(need))
+	}
+	if need > c.End {
 		f.diags.Add(f.found(trace.DiagClockCollective, c.T, need-c.End, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), op))
 	}
 }
