@@ -205,8 +205,9 @@ func idealArray[T any, P interface {
 }](t testing.TB, types *xtf.TypeTable, id xtf.TypeID, rows []T,
 ) xtf.FinishedArray {
 	t.Helper()
-	sink := &xtftest.MemorySink{}
-	b := xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), 0, sink)
+	sink, encoder := &xtftest.MemorySink{}, encoders.Get().(*xtf.Encoder)
+	defer encoders.Put(encoder)
+	b := xtf.NewArrayBuilder(encoder, types.Lookup(id), 0, sink)
 	for i := range rows {
 		row, _ := b.Append()
 		P(&rows[i]).Put(row)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -184,8 +185,9 @@ func packed[R any, P interface {
 }](tb testing.TB, id xtf.TypeID, list []R) *xtf.Cursor {
 	tb.Helper()
 	types := xtf.StandardTypes(xtf.Packed)
-	seg := &heapSegment{}
-	b := xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), 0, seg)
+	seg, encoder := &heapSegment{}, encoders.Get().(*xtf.Encoder)
+	defer encoders.Put(encoder)
+	b := xtf.NewArrayBuilder(encoder, types.Lookup(id), 0, seg)
 	for i := range list {
 		row, _ := b.Append()
 		P(&list[i]).Put(row)
@@ -199,6 +201,9 @@ func packed[R any, P interface {
 	}
 	return xtf.ScanArray(types, xtf.FinishedArray{Summary: sum, Data: seg}, 0)
 }
+
+// encoders are reused: to make one takes longer than to encode a few rows.
+var encoders = sync.Pool{New: func() any { return xtf.NewEncoder() }}
 
 type heapSegment struct{ heapScratch }
 

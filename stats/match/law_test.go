@@ -684,16 +684,21 @@ func (x *lawRun) match(t *testing.T, ranks int, round uint64) (*lawFound, Report
 	return f, sum
 }
 
+// encoders are reused: to make one takes longer than to encode a few rows.
+var encoders = sync.Pool{New: func() any { return xtf.NewEncoder() }}
+
 // unit writes what Match gets of a location, and checks its channels.
 func (x *lawRun) unit(p trace.P) (Unit, error) {
 	entries, sorted, late := Entries{}, &memory{}, &memory{}
 	entries.Reset(uint32(p), func() Scratch { return &memory{} })
 	types := xtf.StandardTypes(xtf.Packed)
 	sinks := [2]xtftest.MemorySink{}
+	encoder := encoders.Get().(*xtf.Encoder)
+	defer encoders.Put(encoder)
 	out := ChannelOutputs{Canceled: map[uint64]bool{}}
 	if p%2 == 0 {
-		out.Channels = xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeChannel), xtf.Proc(p), &sinks[0])
-		out.Chan = xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeChan), xtf.Proc(p), &sinks[1])
+		out.Channels = xtf.NewArrayBuilder(encoder, types.Lookup(xtf.TypeChannel), xtf.Proc(p), &sinks[0])
+		out.Chan = xtf.NewArrayBuilder(encoder, types.Lookup(xtf.TypeChan), xtf.Proc(p), &sinks[1])
 	}
 	sends := LateSends{Stream{sink: late}}
 	for _, o := range slices.Concat(x.p2p[p], x.coll[p]) {
@@ -778,9 +783,11 @@ func scanned(types *xtf.TypeTable, b *xtf.ArrayBuilder, sink *xtftest.MemorySink
 func (f *lawFound) rows(x *lawRun, results *Results, p trace.P, done *Rows) (*Rows, error) {
 	types := xtf.StandardTypes(xtf.Packed)
 	sinks := [2]xtftest.MemorySink{}
+	encoder := encoders.Get().(*xtf.Encoder)
+	defer encoders.Put(encoder)
 	out := RowOutputs{
-		P2P:  xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeP2P), xtf.Proc(p), &sinks[0]),
-		Coll: xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeColl), xtf.Proc(p), &sinks[1]),
+		P2P:  xtf.NewArrayBuilder(encoder, types.Lookup(xtf.TypeP2P), xtf.Proc(p), &sinks[0]),
+		Coll: xtf.NewArrayBuilder(encoder, types.Lookup(xtf.TypeColl), xtf.Proc(p), &sinks[1]),
 	}
 	rows := results.Rows(x.defs, p, trace.Diagnostics{}, out, done)
 	for m := rows.NextMessage(); m != nil; m = rows.NextMessage() {
