@@ -124,6 +124,26 @@ func TestUntoldFunctions(t *testing.T) {
 	}
 }
 
+// TestUntoldReceives: the receives of two messages of three do not complete, as in traces of writers that leave out what MPI_Waitall completes.
+func TestUntoldReceives(t *testing.T) {
+	t.Parallel()
+	text := "0 10 ENTER MPI_Irecv\n0 10 MPI_IRECV_REQUEST 1\n0 11 MPI_IRECV_REQUEST 2\n0 12 LEAVE MPI_Irecv\n0 20 ENTER MPI_Waitall\n0 500 LEAVE MPI_Waitall\n0 510 ENTER MPI_Recv\n"
+	for i, left := range []string{"2 of 3 messages have no receive in the trace", ""} {
+		late := ""
+		for k := range 3 {
+			late += fmt.Sprintf("1 %[1]d ENTER MPI_Send\n1 %[1]d MPI_SEND 0 MPI_COMM_WORLD %[2]d 8\n1 %[1]d LEAVE MPI_Send\n", 400+10*k, k)
+		}
+		ends := "0 520 MPI_RECV 1 MPI_COMM_WORLD 2 8\n"
+		if i > 0 {
+			ends = "0 520 MPI_IRECV 1 MPI_COMM_WORLD 0 8 1\n0 520 MPI_IRECV 1 MPI_COMM_WORLD 1 8 2\n" + ends
+		}
+		got := must(t, "report", foundTrace(t, program(2, text+ends+"0 520 LEAVE MPI_Recv\n"+late)), "untold")
+		if strings.Contains(got, "messages have no receive in the trace") != (i == 0) || !strings.Contains(got, left) {
+			t.Error(got)
+		}
+	}
+}
+
 // TestUntoldThreads: threads without parallel regions are in no efficiency. Nothing is recorded of the first thread of process 0, so that
 // its time is not computation that anybody saw.
 func TestUntoldThreads(t *testing.T) {

@@ -149,6 +149,8 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(!s.Rows, "rows", "rows of events were not kept (--events none): messages are not matched, waits and their causes not known")
 	add(!mpi && !messages && s.Collectives.Calls == 0, "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
 	add(transfers && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
+	lone := count(trace.DiagUnmatchedSend)
+	add(s.Rows && lone > 0 && 2*lone >= s.Messages.Sent, "receives", fmt.Sprintf("%s of %s have no receive in the trace: who waits for them, or they for whom, is not known", numbers.Count(lone), numbers.Plural(int(s.Messages.Sent), "message")))
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
 	tell := "no function can be named; coppice record --sample 1ms, or compiling with -finstrument-functions, tells them"
 	if len(r.Defs.InterruptGenerators) > 0 {
