@@ -164,11 +164,7 @@ func (c Code) String() string {
 // Text returns the code's meaning in words.
 func (c Code) Text() string {
 	if k, ok := c.Unread(); ok {
-		untold := k.Info().Untold
-		if untold == "" { // in a file that an earlier version wrote
-			untold = "the version that wrote the file did not analyse them"
-		}
-		return k.String() + " records: " + untold
+		return k.String() + " records: " + k.Info().Untold
 	}
 	return codes[c].text
 }

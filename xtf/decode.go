@@ -20,7 +20,7 @@ type decoder struct {
 	into *columns // destination of the columns of packed pages; nil: the rows
 
 	viewer    *viewer // for CALL rows; set when the first view is read
-	followers map[followerForm]*follower
+	followers map[TypeID]*follower
 }
 
 func newDecoder() *decoder {

@@ -17,12 +17,8 @@ import (
 // columns. So rows are found by number only, until the page is decoded (unfolded). A CRC shows whether the decoded rows are those that were
 // written. docs/format/xtf.md describes the bytes.
 
-// followKeys marks a following page: it stands in the payload in place of the width of the keys. earlierKeys marks the earlier form, in
-// which only messages and collectives have calls, and only T, End and Done are relative to them.
-const (
-	followKeys  = 0xFD
-	earlierKeys = 0xFE
-)
+// followKeys marks a following page: it stands in the payload in place of the width of the keys.
+const followKeys = 0xFD
 
 // followHead is the number of bytes before the first values: the first key u64, followKeys u8, 3 zero, CRC of the rows u32 (0 without
 // calls), bytes of the raw planes u32, bytes of the first values u32. The first values are those of the columns of differences. The raw
@@ -67,7 +63,6 @@ const noCalls = -2
 // follower encodes and decodes following pages of one type.
 type follower struct {
 	typ    Type // columns in the order of the page; the first one stands for the keys
-	early  bool // the earlier form
 	at     int  // offset of the number of the call, or inferred, or noCalls
 	own    bool // each row with a call begins and ends with it
 	exact  bool // own, and each row of the page has a call
@@ -98,25 +93,20 @@ const (
 )
 
 // newFollower returns a follower for the type, or nil if pages of the type do not follow.
-func newFollower(t *Type, earlier bool) *follower {
+func newFollower(t *Type) *follower {
 	x, ok := followers[t.ID]
 	if !ok || t.Codec != CodecPacked || slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Transform == TransformMinusSpan }) {
 		return nil
 	}
-	f := &follower{typ: *t, early: earlier, at: x.call}
-	if earlier && x.call == inferred {
-		f.at = noCalls
-	}
+	f := &follower{typ: *t, at: x.call}
 	f.typ.End, f.others = -1, [timesOf]otherTimes{{offset: x.post}, {offset: x.done}, {offset: 0}}
 	f.typ.Columns = append(make([]Column, 0, len(t.Columns)+4), Column{}) // stands for the keys
 	if f.at != noCalls {
 		f.typ.Columns = append(f.typ.Columns, Column{Offset: f.at, Width: 8, Transform: TransformDelta})
 	}
-	if !earlier {
-		for _, offset := range [...]int{x.post, x.done} {
-			if offset > 0 {
-				f.typ.Columns = append(f.typ.Columns, Column{Offset: offset, Width: 8, Transform: transformStep})
-			}
+	for _, offset := range [...]int{x.post, x.done} {
+		if offset > 0 {
+			f.typ.Columns = append(f.typ.Columns, Column{Offset: offset, Width: 8, Transform: transformStep})
 		}
 	}
 	for i, c := range t.Columns {
@@ -132,11 +122,11 @@ func newFollower(t *Type, earlier bool) *follower {
 			default:
 				c.Transform = transformBegin
 			}
-		case c.Offset == x.end, c.Offset == x.done && earlier:
+		case c.Offset == x.end:
 			c.Transform = transformEnd
 		case c.Offset == x.done:
 			c.Transform = transformLate
-		case c.Offset == x.post && !earlier:
+		case c.Offset == x.post:
 			c.Transform = transformPlace
 		}
 		f.typ.Columns = append(f.typ.Columns, c)
@@ -144,28 +134,22 @@ func newFollower(t *Type, earlier bool) *follower {
 	return f
 }
 
-// follower returns a follower of the present form, if possible one that another builder no longer needs.
+// follower returns a follower, if possible one that another builder no longer needs.
 func (e *Encoder) follower(t *Type) *follower {
 	if f := e.followers[t]; f != nil {
 		delete(e.followers, t)
 		return f
 	}
-	return newFollower(t, false)
+	return newFollower(t)
 }
 
 // isFollowing returns whether the payload of a packed page is that of a following page.
 func isFollowing(payload []byte) bool {
-	return len(payload) >= followHead && (payload[8] == followKeys || payload[8] == earlierKeys)
+	return len(payload) >= followHead && payload[8] == followKeys
 }
-
-// isEarlier returns whether a following page has the earlier form.
-func isEarlier(payload []byte) bool { return payload[8] == earlierKeys }
 
 // followsCalls returns whether decoding a following page of the type needs the rows of calls.
-func followsCalls(id TypeID, payload []byte) bool {
-	call := followers[id].call
-	return call >= 0 || call == inferred && !isEarlier(payload)
-}
+func followsCalls(id TypeID) bool { return followers[id].call != noCalls }
 
 // follow encodes the rows of a page into e.out as a following page. The caller has put the keys into e.keys.
 func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
@@ -472,16 +456,15 @@ func (f *follower) ask(first uint64) (err error) {
 
 // following decodes a following page of count rows into dst. calls are those of the location, nil if the type has none.
 func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firstN uint64, calls *callSpans) error {
-	form := followerForm{t.ID, isEarlier(payload)}
-	f := d.followers[form]
+	f := d.followers[t.ID]
 	if f == nil {
-		if f = newFollower(t, form.earlier); f == nil {
+		if f = newFollower(t); f == nil {
 			return corrupt("a following page of type %d", t.ID)
 		}
 		if d.followers == nil {
-			d.followers = map[followerForm]*follower{}
+			d.followers = map[TypeID]*follower{}
 		}
-		d.followers[form] = f
+		d.followers[t.ID] = f
 	}
 	size, before := uint64(le.Uint32(payload[16:])), uint64(le.Uint32(payload[20:]))
 	if size+before > uint64(len(payload)-followHead) {
@@ -522,7 +505,7 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 					return err
 				}
 			case base == nil:
-				if c.Transform == TransformDelta && !f.early {
+				if c.Transform == TransformDelta {
 					v[0] = firsts.Next()
 				}
 				d.undo(c, firstN)
@@ -583,12 +566,6 @@ func (f *follower) base(c Column, keys []uint64) []uint64 {
 		}
 	}
 	return nil
-}
-
-// followerForm is a type and a form of following pages.
-type followerForm struct {
-	id      TypeID
-	earlier bool
 }
 
 // callSpans gives begin and end of the calls of a location. It holds the last four pages that it was asked for.

@@ -15,7 +15,7 @@ func madeRows(t *testing.T, tt *TypeTable, id TypeID, n int, seed uint64, calls 
 	b := NewArrayBuilder(NewEncoder(), typ, 0, sink)
 	x := followers[id]
 	if b.follower = nil; follow && x.call == noCalls {
-		b.follower = newFollower(typ, false)
+		b.follower = newFollower(typ)
 	} else if follow {
 		b.Follow(tt, calls, own)
 	}

@@ -53,35 +53,6 @@ func dumpArray(b *bytes.Buffer, f *File, p Proc, id TypeID) error {
 	return c.Err()
 }
 
-// Pages of earlier forms, which nothing writes any more, stay readable: following ones, and those without columns that repeat.
-func TestEarlierForm(t *testing.T) {
-	var f *File
-	for _, name := range []string{"v1-plain", "v1-follow"} {
-		var err error
-		if f, err = OpenFile(filepath.Join("testdata", name+".xtf.bin"), Options{}); err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		got, err := dump(f)
-		if want, rerr := os.ReadFile(filepath.Join("testdata", name+".txt")); err != nil || rerr != nil || got != string(want) {
-			t.Errorf("%s: dump differs from the golden text: %v %v", name, err, rerr)
-		}
-		if res, err := Check(f, nil); err != nil || res.Found > 0 {
-			t.Errorf("%s: %+v %v", name, res, err)
-		}
-	}
-	for id, x := range followers {
-		a, err := f.Array(0, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := (&storedPages{fileSource{a: a, ahead: readAhead}}).payload(1)
-		if err != nil || !isFollowing(p.b) || !isEarlier(p.b) || followsCalls(id, p.b) != (x.call >= 0) {
-			t.Errorf("a page of type %d is not of the earlier form: %v", id, err)
-		}
-	}
-}
-
 // Files of every version of the format stay readable, and this version still
 // writes the same bytes.
 func TestGolden(t *testing.T) {

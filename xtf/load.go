@@ -274,7 +274,7 @@ func (u *unfolder) unfold(pg *page, rows []byte) (err error) {
 	defer a.f.decoders.Put(dec)
 	switch {
 	case isFollowing(pg.bytes):
-		if followsCalls(a.typ.ID, pg.bytes) {
+		if followsCalls(a.typ.ID) {
 			if u.calls == nil {
 				if u.calls, err = a.calls(u.ahead); err != nil {
 					return err
