@@ -629,6 +629,49 @@ func TestDamageOfTheWhole(t *testing.T) {
 	}
 }
 
+// TestCutBetweenLines cuts a Paraver trace after each of its lines: neither is a call hung that returns after the cut, nor does a process have less to do
+// that ends there earlier.
+func TestCutBetweenLines(t *testing.T) {
+	t.Parallel()
+	const whole = `#Paraver (01/02/2024 at 10:00):5000_ns:1(2):1:2(1:1,1:1)
+2:1:1:1:1:10:50000003:31
+2:2:1:2:1:10:50000003:31
+2:1:1:1:1:100:50000003:0
+2:2:1:2:1:100:50000003:0
+2:1:1:1:1:1000:50000002:8
+2:2:1:2:1:2000:50000002:8
+2:1:1:1:1:2010:50000002:0
+2:2:1:2:1:2010:50000002:0
+2:2:1:2:1:3000:50000002:8
+2:1:1:1:1:4000:50000002:8
+2:1:1:1:1:4010:50000002:0
+2:2:1:2:1:4010:50000002:0
+2:1:1:1:1:4100:50000003:32
+2:2:1:2:1:4100:50000003:32
+2:1:1:1:1:5000:50000003:0
+2:2:1:2:1:5000:50000003:0
+`
+	lines := strings.SplitAfter(whole, "\n")
+	for n := 5; n < len(lines); n++ {
+		text, want := strings.Join(lines[:n], ""), 4
+		if strings.Contains(text, ":50000003:32") {
+			want = 0
+		}
+		file := filepath.Join(t.TempDir(), "a.prv")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, errs := call("analyze", file, "-o", file+".xtf"); code != want {
+			t.Errorf("%d lines: exit code %d, want %d: %s", n, code, want, errs)
+		}
+		for _, f := range jsonOf[foundIn](t, "report", file+".xtf").Findings {
+			if f.Kind == "hang" || f.Kind == "imbalance" {
+				t.Errorf("%d lines: %s", n, f.Text)
+			}
+		}
+	}
+}
+
 // TestFewerEvents: a file that ends well has fewer events than the definitions announce. Nobody knows which is wrong, so it is a warning, and check finds a problem.
 func TestFewerEvents(t *testing.T) {
 	t.Parallel()

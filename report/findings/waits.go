@@ -1494,12 +1494,13 @@ func neverReceived(f *finder, open []endCall) (string, error) {
 		first.Tag, f.u.Instant(first.T), f.u.Name(), numbers.Clean(f.r.RegionName(first.Region), 60)), nil
 }
 
-// withoutCut removes calls of processes with cut events if others are complete: it means nothing that these calls are open.
+// withoutCut removes calls of processes with cut events if others are complete, and all if the file of all events is cut: it means nothing
+// that these calls are open.
 func withoutCut(f *finder, open []endCall, unknown []uint32) ([]endCall, []uint32, error) {
 	if !has(f, trace.DiagTruncated) {
 		return open, unknown, nil
 	}
-	lost := slices.Clone(unknown)
+	lost, whole := slices.Clone(unknown), true
 	for p := range trace.P(f.r.Defs.NumLocations()) {
 		list, err := results.Occurrences(f.r, p)
 		if err != nil && !results.Partial(err) {
@@ -1507,8 +1508,11 @@ func withoutCut(f *finder, open []endCall, unknown []uint32) ([]endCall, []uint3
 		}
 		if slices.ContainsFunc(list, func(o results.Occurrence) bool { return o.Code == trace.DiagTruncated }) {
 			rank, _ := f.r.Defs.Process(p)
-			lost = append(lost, rank)
+			lost, whole = append(lost, rank), false
 		}
+	}
+	if whole {
+		return nil, unknown, nil
 	}
 	slices.Sort(lost)
 	if lost = slices.Compact(lost); len(lost) == len(f.r.Defs.Processes()) {

@@ -47,7 +47,8 @@
 // A line that is not a record is left out and counted, with its number: unknown
 // kinds as trace.DiagUnknownRecord, a last line without an end as
 // trace.DiagTruncated (a number that was cut looks like a whole one), others as
-// trace.DiagCorrupt. Calls that end without having begun are counted per
+// trace.DiagCorrupt. A file that has MPI_Init, no MPI_Finalize, and no event or state that
+// lasts to the end that its head tells is cut between two lines, also trace.DiagTruncated. Calls that end without having begun are counted per
 // location. Lengths and counts in the input never size memory before the bytes
 // after them are there. Constants bound what a trace may have.
 //

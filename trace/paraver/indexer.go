@@ -23,6 +23,7 @@ type indexer struct {
 	names      *names
 	record     record
 	last       []uint64 // per thread: time of its newest event line
+	until      uint64   // the latest end of a state
 	types      map[uint64]eventType
 	named      map[pair]struct{}
 	places     map[pair]pair         // first position of each region
@@ -129,6 +130,7 @@ func (x *indexer) add(bytes uint64) {
 	switch r.kind {
 	case stateRecord:
 		x.out.States++
+		x.until = max(x.until, r.end)
 		l.Program = true
 		x.state()
 	case eventRecord:
@@ -267,6 +269,9 @@ func (x *indexer) behaviour(p pair) behaviour {
 func (x *indexer) finish() error {
 	calls := false
 	x.out.Last = slices.Max(x.last)
+	if max(x.out.Last, x.until) < x.length && x.has("init", "init_thread") && !x.has("finalize") {
+		x.problem(trace.DiagTruncated, "the last record ends before the end that the head tells, and no process calls MPI_Finalize")
+	}
 	for _, t := range slices.SortedFunc(maps.Keys(x.types), cmp.Compare) {
 		e := x.types[t]
 		calls = calls || e.isRegion()
@@ -305,6 +310,17 @@ func (x *indexer) finish() error {
 		}
 	}
 	return nil
+}
+
+// has reports whether the trace has an MPI call with one of these names, in the form of trace.CallOf.
+func (x *indexer) has(names ...string) bool {
+	for p := range x.named {
+		e := x.types[p.Type]
+		if e.paradigm == trace.ParadigmMPI && slices.Contains(names, trace.CallOf(x.names.region(p.Type, p.Value))) {
+			return true
+		}
+	}
+	return false
 }
 
 // taskAt returns the task of a thread.
