@@ -22,6 +22,7 @@ type world struct {
 	causes    []xtf.CollCause
 	sends     []sendCall
 	open      []int // messages that are sends without a call
+	hosts     []HostWait
 	mPaths    []uint32
 	cPaths    []uint32
 	defs      *trace.Definitions
@@ -159,7 +160,14 @@ func (f *follower) To(t uint64) error {
 func (w *world) location(tb testing.TB) Location {
 	tb.Helper()
 	ivals := array(tb, w.types, xtf.TypeIval, w.ivals)
-	return Location{Rows: &rows{w: w}, Executions: func() *xtf.Cursor { return xtf.ScanArray(w.types, ivals, 0) }, Paths: []uint32{0, 20, 10, 30}}
+	hosts := w.hosts
+	next := func() (h *HostWait, _ error) {
+		if len(hosts) > 0 {
+			h, hosts = &hosts[0], hosts[1:]
+		}
+		return h, nil
+	}
+	return Location{Hosts: next, Rows: &rows{w: w}, Executions: func() *xtf.Cursor { return xtf.ScanArray(w.types, ivals, 0) }, Paths: []uint32{0, 20, 10, 30}}
 }
 
 // locate runs Locate.
@@ -224,8 +232,14 @@ func randomWorld(rng *rand.Rand, calls int) *world {
 		case 1:
 			c.n, c.end, c.region = xtf.Never, c.t, trace.Undefined
 		}
+		before := now
 		now = c.end
 		c.probe = c.t - uint64(rng.IntN(int(c.t-max(c.t-4, w.last())+1)))
+		if free := int(c.probe) - int(before); free > 0 && rng.IntN(2) == 0 { // it waits for a device before the call
+			h := HostWait{xtf.Wait{T: before + uint64(rng.IntN(free)), RecN: uint64(rng.IntN(99)), CauseP: 5, Pattern: xtf.WaitLateKernel | xtf.WaitLaunchLate, Path: uint32(rng.IntN(9))}, c.n}
+			h.End = h.T + 1 + uint64(rng.IntN(int(c.probe-h.T)))
+			w.hosts = append(w.hosts, h)
+		}
 		c.fill(w)
 		c.complete(w)
 	}
@@ -387,6 +401,9 @@ func (w *world) slowly() found {
 		f.each(w, func(v xtf.Ival) bool { return v.T <= c.T && c.T < v.End || v.Node == 0 }, xtf.ItemPotentialSync, c.LastEnter-min(c.LastEnter, c.T))
 		f.each(w, func(v xtf.Ival) bool { return v.T <= c.T && c.T < v.End || v.Node == 0 }, xtf.ItemVariation, c.LastLeave-min(c.LastLeave, c.End))
 	}
+	for i, h := range w.hosts {
+		list = append(list, wait{h.T, h.End, uint64(i), h.Pattern, h.CauseP})
+	}
 	w.slowWaits(&f, list)
 	return f
 }
@@ -420,7 +437,11 @@ func (w *world) slowWaits(f *found, list []wait) {
 			}
 		}
 		path := w.slowPath(&x)
-		f.Waits = append(f.Waits, xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: node, Path: path})
+		row := x.row
+		if x.pattern&0xff == xtf.WaitLateKernel {
+			row = w.hosts[row].RecN
+		}
+		f.Waits = append(f.Waits, xtf.Wait{T: x.from, End: x.to, RecN: row, CauseP: x.cause, Pattern: x.pattern, Node: node, Path: path})
 		at := place{xtf.NodeKey(node, path), x.pattern}
 		sums[at] = amount{sums[at].count + 1, sums[at].ticks + x.to - x.from}
 		items := []xtf.Item{xtf.PatternItem(x.pattern)}
@@ -454,6 +475,8 @@ func (f *found) each(w *world, in func(xtf.Ival) bool, item xtf.Item, v uint64) 
 func (w *world) slowPath(x *wait) uint32 {
 	local := uint32(0)
 	switch p := x.pattern & 0xff; {
+	case p == xtf.WaitLateKernel:
+		return w.hosts[x.row].Path
 	case p != xtf.WaitLateSender && p != xtf.WaitLateReceiver && p != xtf.WaitLateProgress:
 		local = w.cPaths[x.row]
 	case p != xtf.WaitLateSender && w.messages[x.row].Kind&xtf.P2PNonBlocking != 0:
@@ -608,6 +631,7 @@ func TestLocate(t *testing.T) {
 	for _, p := range []uint32{
 		xtf.WaitLateSender, xtf.WaitLateSender | xtf.WaitOrderSame, xtf.WaitLateSender | xtf.WaitOrderDifferent, xtf.WaitLateReceiver, xtf.WaitLateProgress,
 		xtf.WaitBarrier, xtf.WaitBarrierCompletion, xtf.WaitNxN, xtf.WaitNxNCompletion, xtf.WaitLateBroadcast, xtf.WaitEarlyReduce, xtf.WaitEarlyScan,
+		xtf.WaitLateKernel | xtf.WaitLaunchLate,
 	} {
 		if waits[p] < most {
 			t.Errorf("only %d waits of pattern %#x: the locations do not exercise it", waits[p], p)
