@@ -176,7 +176,7 @@ func (g *program) marker() {
 
 // traffic writes an operation that is not a marker.
 func (g *program) traffic() {
-	switch g.rng.IntN(7) {
+	switch g.rng.IntN(10) {
 	case 0:
 		g.call("Send", "MPI_SEND 1 MPI_COMM_WORLD 3 10", "")
 	case 1:
@@ -202,6 +202,15 @@ func (g *program) traffic() {
 		g.event("LEAVE write")
 	case 6:
 		g.self("MPI_COMM_WORLD", 4)
+	case 7:
+		g.event("BUFFER_FLUSH %d", g.now+g.rng.IntN(9))
+	case 8:
+		g.event("MEASUREMENT_ON_OFF %s", []string{"ON", "OFF"}[g.rng.IntN(2)])
+	case 9:
+		g.call("Isend", fmt.Sprintf("MPI_ISEND 1 MPI_COMM_WORLD 3 10 %d", g.next), "")
+		g.step()
+		g.call("Wait", "", fmt.Sprintf("%s %d", []string{"MPI_ISEND_COMPLETE", "MPI_REQUEST_CANCELLED"}[g.rng.IntN(2)], g.next))
+		g.next++
 	}
 }
 
