@@ -303,7 +303,7 @@ func (x *leverRun) leverNeeds(p, call int, change func(p, call int) ChangedCall,
 	}
 	for i := 0; i < len(x.sides); i += 2 {
 		s, r := &x.sides[i], &x.sides[i+1]
-		if r.p == p && r.call == call {
+		if r.p == p && (r.call == call || r.post == call && r.kind&xtf.P2PProbed != 0) {
 			at(s.p, s.call)
 		}
 		if s.p == p && s.done == call {
@@ -363,8 +363,8 @@ func (x *leverRun) leverNeeds(p, call int, change func(p, call int) ChangedCall,
 	}
 }
 
-// randomLever changes some places and paths.
-func randomLever(r *rand.Rand, x *leverRun) *Lever {
+// randomLever changes some places and paths. With answers sends do not wait for receives to be posted.
+func randomLever(r *rand.Rand, x *leverRun, answers bool) *Lever {
 	shares := []Share{0, 1, Whole / 3, Whole / 2, Whole - 1, Whole, Whole}
 	l := &Lever{}
 	if r.IntN(4) > 0 {
@@ -381,7 +381,9 @@ func randomLever(r *rand.Rand, x *leverRun) *Lever {
 			switch k := r.IntN(6); {
 			case k == 0:
 				changes[n].Waitless = true
-			case k == 1 && x.union.Path(uint32(n)).Region == regionColl:
+			case k == 1 && answers:
+				changes[n].Answered = true
+			case k == 2 && x.union.Path(uint32(n)).Region == regionColl:
 				changes[n].Removed = true
 			}
 		}
@@ -397,7 +399,7 @@ func TestLeversAgainstSlowReplay(t *testing.T) {
 		blocking := seed%2 == 0
 		pl := randomPlan(r, 2+r.IntN(4), 5+r.IntN(25), blocking)
 		x := withFunctions(r, pl)
-		list := []*Lever{{}, randomLever(r, x), randomLever(r, x), randomLever(r, x)}
+		list := []*Lever{{}, randomLever(r, x, !blocking), randomLever(r, x, !blocking), randomLever(r, x, !blocking)}
 		want := &tried{}
 		if blocking {
 			for _, l := range list {

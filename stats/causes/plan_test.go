@@ -243,9 +243,17 @@ func randomPlan(r *rand.Rand, processes, steps int, blocking bool) *plan {
 		case 0: // standard send, blocking receive
 			s := work(a)
 			sc := pl.call(a, s, leave(a, s), regionSend)
+			in := side{p: b}
+			if r.IntN(3) == 0 { // after a probe
+				e := work(b)
+				in.post, in.kind = pl.call(b, e, leave(b, s), regionSend), xtf.P2PProbed
+			}
 			e := work(b)
-			rc := pl.call(b, e, leave(b, s), regionSend)
-			pl.message(side{p: a, call: sc, post: sc, done: sc}, side{p: b, call: rc, post: rc, done: rc})
+			in.call = pl.call(b, e, leave(b, s), regionSend)
+			if in.done = in.call; in.kind == 0 {
+				in.post = in.call
+			}
+			pl.message(side{p: a, call: sc, post: sc, done: sc}, in)
 		case 1: // synchronous, or seen to have waited
 			s, e := work(a), work(b)
 			sc, rc := pl.call(a, s, leave(a, e), regionSend), pl.call(b, e, leave(b, s), regionSend)
