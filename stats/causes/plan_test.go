@@ -253,7 +253,13 @@ func randomPlan(r *rand.Rand, processes, steps int, blocking bool) *plan {
 			if in.done = in.call; in.kind == 0 {
 				in.post = in.call
 			}
-			pl.message(side{p: a, call: sc, post: sc, done: sc}, in)
+			out := side{p: a, call: sc, post: sc, done: sc}
+			if !blocking && r.IntN(2) == 0 { // the call that completes it may wait for the receive
+				out.kind = xtf.P2PNonBlocking
+				d := work(a)
+				out.done = pl.call(a, d, leave(a, max(d, e*r.Uint64N(2))), regionSend)
+			}
+			pl.message(out, in)
 		case 1: // synchronous, or seen to have waited
 			s, e := work(a), work(b)
 			sc, rc := pl.call(a, s, leave(a, e), regionSend), pl.call(b, e, leave(b, s), regionSend)
