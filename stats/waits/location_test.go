@@ -314,6 +314,9 @@ func (c *randomCall) fill(w *world) {
 			m.Kind |= xtf.P2PMarker
 		case 2, 3, 4:
 			m.Kind |= xtf.P2PNonBlocking
+		case 6:
+			m.Kind |= xtf.P2PMarker | xtf.P2PNotice
+			m.Tag, _ = xtf.NoticeTag(uint32(rng.IntN(4)), 1)
 		case 5:
 			if i == 0 && m.Kind == xtf.P2PRecv && c.n != xtf.Never {
 				m.Kind |= xtf.P2PProbed
@@ -477,6 +480,8 @@ func (w *world) slowPath(x *wait) uint32 {
 	switch p := x.pattern & 0xff; {
 	case p == xtf.WaitLateKernel:
 		return w.hosts[x.row].Path
+	case p == xtf.WaitLatePost, p == xtf.WaitEarlyWait, p == xtf.WaitLock:
+		local = w.mPaths[x.row]
 	case p != xtf.WaitLateSender && p != xtf.WaitLateReceiver && p != xtf.WaitLateProgress:
 		local = w.cPaths[x.row]
 	case p != xtf.WaitLateSender && w.messages[x.row].Kind&xtf.P2PNonBlocking != 0:
@@ -494,16 +499,24 @@ func (w *world) has(i int, side uint32) bool {
 	return m.MateN != xtf.Never && m.Kind&xtf.P2PMarker == 0 && m.Kind&0xff == side && m.Region != regionInit
 }
 
-// slowLateSender is the wait for message i, if it is the one of its call that was sent last, the first of several.
+// notices reports whether row i is a notice that its call may wait for: it came before the call ended.
+func (w *world) notices(i int) bool {
+	m := &w.messages[i]
+	return m.Kind&xtf.P2PNotice != 0 && m.Kind&0xff == xtf.P2PRecv && m.MateN != xtf.Never && m.MateT <= m.End && m.Region != regionInit
+}
+
+// slowLateSender is the wait for message or notice i, if it is the one of its call that was sent last, the first of several.
 func (w *world) slowLateSender(i int) wait {
-	if !w.has(i, xtf.P2PRecv) {
+	if !w.has(i, xtf.P2PRecv) && !w.notices(i) {
 		return wait{}
 	}
 	m := &w.messages[i]
 	receives := 0
 	for k := range w.messages {
-		if x := &w.messages[k]; k == i || x.CallN == m.CallN && m.CallN != xtf.Never && w.has(k, xtf.P2PRecv) {
-			receives++
+		if x := &w.messages[k]; k == i || x.CallN == m.CallN && m.CallN != xtf.Never && (w.has(k, xtf.P2PRecv) || w.notices(k)) {
+			if !w.notices(k) {
+				receives++
+			}
 			if x.MateT > m.MateT || x.MateT == m.MateT && k < i {
 				return wait{}
 			}
@@ -514,7 +527,10 @@ func (w *world) slowLateSender(i int) wait {
 		from = m.Post
 	}
 	x := wait{from, min(m.MateT, m.End), uint64(i), xtf.WaitLateSender, m.MateP}
-	if receives == 1 {
+	switch {
+	case w.notices(i):
+		x.pattern = []uint32{xtf.NoticePost: xtf.WaitLatePost, xtf.NoticeAccess: xtf.WaitLatePost, xtf.NoticeComplete: xtf.WaitEarlyWait, xtf.NoticeLock: xtf.WaitLock}[xtf.NoticeKind(m.Tag)]
+	case receives == 1:
 		x.pattern |= w.slowOrder(i)
 	}
 	return x
@@ -631,7 +647,7 @@ func TestLocate(t *testing.T) {
 	for _, p := range []uint32{
 		xtf.WaitLateSender, xtf.WaitLateSender | xtf.WaitOrderSame, xtf.WaitLateSender | xtf.WaitOrderDifferent, xtf.WaitLateReceiver, xtf.WaitLateProgress,
 		xtf.WaitBarrier, xtf.WaitBarrierCompletion, xtf.WaitNxN, xtf.WaitNxNCompletion, xtf.WaitLateBroadcast, xtf.WaitEarlyReduce, xtf.WaitEarlyScan,
-		xtf.WaitLateKernel | xtf.WaitLaunchLate,
+		xtf.WaitLateKernel | xtf.WaitLaunchLate, xtf.WaitLatePost, xtf.WaitEarlyWait, xtf.WaitLock,
 	} {
 		if waits[p] < most {
 			t.Errorf("only %d waits of pattern %#x: the locations do not exercise it", waits[p], p)
