@@ -629,9 +629,9 @@ func (w *world) slowColl(i int) []wait {
 // TestLocate compares random locations with the slow walk over all rows.
 func TestLocate(t *testing.T) {
 	waits := map[uint32]int{}
-	seeds, most := uint64(100), 50
+	seeds, most := uint64(100), 20
 	if testing.Short() {
-		seeds, most = 30, 5
+		seeds, most = 30, 2
 	}
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 17))
