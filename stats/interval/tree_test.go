@@ -98,6 +98,9 @@ func TestTreeMerge(t *testing.T) {
 				t.Fatalf("seed %d: another order gives other bytes", seed)
 			}
 			first = b
+			if read, err := ParseTree(b); err != nil || !slices.Equal(read.nodes, union.nodes) {
+				t.Fatalf("seed %d: %v: %+v is read back", seed, err, read)
+			}
 			checkNumbers(t, union, trees)
 		}
 	}
