@@ -39,7 +39,11 @@ type method struct {
 }
 
 func methods(seed uint64) []method {
-	return []method{{"walk", pipeline.Options{Method: pipeline.MethodWalk, Seed: seed}}, {"bounds", pipeline.Options{Method: pipeline.MethodBounds}}}
+	list := []method{{"walk", pipeline.Options{Method: pipeline.MethodWalk, Seed: seed}}}
+	for _, op := range pipeline.Operators() {
+		list = append(list, method{"tree " + string(op), pipeline.Options{Method: pipeline.MethodTree, Operator: op}})
+	}
+	return append(list, method{"bounds", pipeline.Options{Method: pipeline.MethodBounds}})
 }
 
 func main() {

@@ -143,7 +143,8 @@ func stepCapacity(r *round, x *rand.Rand) {
 	}
 	few := []string{"--samples", "5", "--sim-jobs", "50", "--format", "json"}
 	for _, verb := range [][]string{
-		{"solve", model, "--method", []string{"walk", "bounds", "sim"}[x.IntN(3)]},
+		{"solve", model, "--method", []string{"walk", "bounds", "tree", "sim"}[x.IntN(4)]},
+		{"solve", model, "--op", []string{"exp", "fj", "varki", "two"}[x.IntN(4)], "--method", "tree"},
 		{"sweep", model, "--vary", "jobs=1..3"},
 		{"check", model},
 		{"plan", model, "--max-response", "1000", "--vary", "jobs=1,2", "--no-sim"},

@@ -32,12 +32,13 @@ func (x *capacityFlags) define(f *pflag.FlagSet) {
 	f.Uint64Var(&x.options.Seed, "seed", 7, "of random numbers: the same seed gives the same result")
 	atLeast(f, 0, &x.options.Samples, "samples", "", 0, "walks that a mean is taken of (default: 200000 tasks in all, at most 1000)")
 	f.Uint32Var(&x.options.SimJobs, "sim-jobs", 0, "jobs that a simulation ends (default: 1000000 visits to centers in all, 2000 to 60000 jobs)")
-	x.options.Method = pipeline.MethodWalk
+	x.options.Method, x.options.Operator = pipeline.MethodWalk, pipeline.OpExp
 }
 
 // defineMethod defines the flags of verbs that solve by a method of choice, and draw.
 func (x *capacityFlags) defineMethod(f *pflag.FlagSet, plot string) {
-	oneOf(f, (*string)(&x.options.Method), "method", string(pipeline.MethodWalk), "walk, bounds or sim", texts(pipeline.Methods())...)
+	oneOf(f, (*string)(&x.options.Method), "method", string(pipeline.MethodWalk), "walk, bounds, tree or sim", texts(pipeline.Methods())...)
+	oneOf(f, (*string)(&x.options.Operator), "op", string(pipeline.OpExp), "operator of tree: exp, fj, varki or two", texts(pipeline.Operators())...)
 	f.StringVar(&x.plot, "plot", "", "SVG file with "+plot)
 }
 

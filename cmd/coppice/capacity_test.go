@@ -51,6 +51,7 @@ func TestCapacity(t *testing.T) {
 	}{
 		{[]string{"solve"}, jobs.ExitDone, []string{"response 22.00 s", "lower bound 22.00 s (node0.disk, reached)", "N* = 1.9", "node0.disk  1.00", "gain nothing", "node0.disk.servers = 2: 12.", "machines.node = 2: 11."}},
 		{[]string{"solve", "--method", "bounds"}, jobs.ExitDone, []string{"longest path 9.808 s"}},
+		{[]string{"solve", "--method", "tree", "--op", "two"}, jobs.ExitDone, []string{"operator two"}},
 		{[]string{"solve", "--method", "sim", "--sim-jobs", "1000"}, jobs.ExitDone, []string{"1 000 jobs", "95 % within"}},
 		{[]string{"sweep", "--vary", "jobs=1,4", "--vary", "chunks=1,16"}, jobs.ExitDone, []string{"4      16     22.00       0.182  10.53  22.00  node0.disk"}},
 		{[]string{"check", "--sim-jobs", "2000"}, jobs.ExitDone, []string{"within the interval + 8 %"}},
@@ -136,7 +137,7 @@ func TestCapacityErrors(t *testing.T) {
 		{[]string{"solve"}, jobs.ExitUsage, "0 operands"},
 		{[]string{"solve", "nothing.toml"}, jobs.ExitInput, "no such file"},
 		{[]string{"solve", wrong}, jobs.ExitInput, `model.toml: line 13: "solve": unknown center "lan" in demand`},
-		{[]string{"solve", model, "--method", "dag"}, jobs.ExitUsage, "choose walk, bounds or sim"},
+		{[]string{"solve", model, "--method", "dag"}, jobs.ExitUsage, "choose walk, bounds, tree or sim"},
 		{[]string{"sweep", model}, jobs.ExitUsage, "give --vary"},
 		{[]string{"sweep", model, "--vary", "chunks"}, jobs.ExitUsage, "NAME=VALUES"},
 		{[]string{"sweep", model, "--vary", "lan.servers=1"}, jobs.ExitUsage, "lan.servers cannot be varied"},

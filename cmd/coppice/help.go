@@ -140,14 +140,14 @@ func printUsage(w io.Writer, c *cobra.Command) {
 // valueNames are the names of flag values in the help, for flags that take a text. Other values have the name of their type.
 var valueNames = map[string]string{
 	"checkpoint": "DIR", "finish": "DIR", "run-dir": "DIR",
-	"host-platform": "FILE", "intervals-file": "FILE", "platform": "FILE", "plot": "FILE", "run": "FILE", "site": "FILE", "status-file": "FILE", "topology": "FILE",
+	"dimemas": "FILE", "host-platform": "FILE", "intervals-file": "FILE", "platform": "FILE", "plot": "FILE", "run": "FILE", "simgrid": "FILE", "site": "FILE", "status-file": "FILE", "topology": "FILE",
 	"compare": "PATH", "host-vectors": "PATH", "output": "PATH", "vectors": "PATH",
 	"cc": "COMMAND", "fail-if": "CONDITION", "hint": "NAME=VALUE", "map": "RANKS=NODE", "vary": "NAME=VALUES", "sweep": "NAME=VALUES",
 	"job": "NAME", "name": "NAME", "region": "NAME", "table": "NAME", "interval": "WHAT:NAME", "between": "WHAT:NAME",
 	"ranks": "SET", "log-ranks": "SET", "time": "TIME", "slice": "TIME", "sample": "TIME", "dump-on-hang": "TIME", "from": "INSTANT", "until": "INSTANT",
 	"scale": "CHANGE", "balance": "CHANGE", "remove": "CHANGE", "no-wait": "CHANGE", "earlier-receive": "CHANGE", "functions": "PATTERN,...", "key": "KEY", "n": "N", "to": "END",
 	"deviation": "BOUND", "classes": "BOUND", "quantum": "SHARE", "threshold": "SHARE", "max-slowdown": "SHARE", "cpu-scale": "FACTOR",
-	"host": "NAME", "listen": "ADDRESS", "base-path": "PATH", "spec": "PROGRAM", "then": "JOB",
+	"host": "NAME", "listen": "ADDRESS", "base-path": "PATH", "spec": "PROGRAM", "then": "JOB", "loggops": "LETTERS",
 }
 
 // typeNames are the names of pflag's types in the help.

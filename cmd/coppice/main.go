@@ -138,7 +138,7 @@ func commands(s streams, args ...string) *cobra.Command {
 		{"record", recordVerb},
 		{"replay", replayVerb},
 		{"plan", planVerb},
-		{"platform", parts("platform", "the machine of a prediction", platformShow, platformMeasure)},
+		{"platform", parts("platform", "the machine of a prediction", platformShow, platformConvert, platformMeasure)},
 		{"predict", predictVerb},
 		{"capacity", parts("capacity", "how long jobs take that work in stages on chunks, alone and with others, and what machines a target needs",
 			capacityExtract, capacitySolve, capacitySweep, capacityCheck, capacityPlan)},

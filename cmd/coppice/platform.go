@@ -105,3 +105,49 @@ func platformMeasure(s streams) *cobra.Command {
 		})
 	})
 }
+
+func platformConvert(s streams) *cobra.Command {
+	o := platformOutput{}
+	c := verb("convert --loggops LETTERS|--simgrid FILE|--dimemas FILE", "make a platform file of parameters of another tool", 0, 0,
+		"coppice platform convert --loggops L=2500,o=1500,g=1000,G=6,S=65535 -o P.toml",
+		"coppice platform convert --simgrid cluster.xml -o P.toml",
+		"coppice platform convert --dimemas machine.cfg -o P.toml")
+	f := c.Flags()
+	o.define(f)
+	f.String("loggops", "", "parameters of LogGOPSim, in ns: L, o, g, G, O, S; those left out are as in LogGOPSim")
+	f.String("simgrid", "", "platform file of SimGrid with one cluster")
+	f.String("dimemas", "", "configuration file of Dimemas with one machine")
+	return s.does(c, func(_ []string, s streams) error {
+		var given []string
+		for _, name := range []string{"loggops", "simgrid", "dimemas"} {
+			if f.Changed(name) {
+				given = append(given, name)
+			}
+		}
+		if len(given) != 1 {
+			return usage("give one of --loggops LETTERS, --simgrid FILE, --dimemas FILE")
+		}
+		return o.convert(given[0], f.Lookup(given[0]).Value.String(), s)
+	}, o.check)
+}
+
+// convert converts the parameters of another tool.
+func (o *platformOutput) convert(form, from string, s streams) error {
+	var p *platform.Platform
+	var notes []string
+	var err error
+	switch form {
+	case "loggops":
+		if p, err = platform.ImportLogGOPS(from); err != nil {
+			return usage("--loggops: %w", err)
+		}
+	case "simgrid":
+		p, notes, err = platform.ImportSimGrid(from)
+	default:
+		p, notes, err = platform.ImportDimemas(from)
+	}
+	if err != nil {
+		return platformInput(err)
+	}
+	return o.put(p, notes, s)
+}

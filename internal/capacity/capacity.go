@@ -129,6 +129,8 @@ func (r *Report) method() string {
 	a := r.Answer
 	text, samples := "method "+string(a.Method), "all states"
 	switch n := a.Types[0].Samples; {
+	case a.Method == pipeline.MethodTree:
+		return text + ", operator " + string(a.Options.Operator)
 	case a.Method == pipeline.MethodBounds:
 		return text
 	case a.Method == pipeline.MethodSim:

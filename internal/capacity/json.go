@@ -21,6 +21,7 @@ import (
 // document is the JSON form. Keys are only added.
 type document struct {
 	Method      pipeline.Method       `json:"method"`
+	Operator    pipeline.Operator     `json:"operator,omitempty"`
 	Seed        uint64                `json:"seed"`
 	SelfCheck   *float64              `json:"self_check_error,omitempty"`
 	Response    *float64              `json:"response,omitempty"` // of the one type, as the next
@@ -80,6 +81,9 @@ func (r *Report) document() *document {
 		o = r.Answer.Options
 	}
 	d := &document{Method: o.Method, Seed: o.Seed, WhatIf: slices.Concat(r.Chunks, r.More), Warnings: r.warnings()}
+	if o.Method == pipeline.MethodTree {
+		d.Operator = o.Operator
+	}
 	if r.checked() {
 		d.SelfCheck = &r.Model.Origin.SelfCheckError
 	}

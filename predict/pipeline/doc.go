@@ -11,8 +11,9 @@
 // Walk, the default, respects the graph of a job exactly: it walks through the states of one job (all of them if they are few and
 // service is exponential, else samples). It takes rates from exact mean value analysis of the active tasks, and the other jobs as
 // a background queue, which comes from the same model with one job less. Simulate checks it, and is the only method with
-// percentiles. Bounds hold for any law of service. Plan searches the cheapest machines for a target. For a plain network, whose
-// jobs do one task after the other, walk is exact mean value analysis.
+// percentiles. Tree is the method of the literature: approximate mean value analysis with overlap factors. Bounds hold for any
+// law of service. Plan searches the cheapest machines for a target. For a plain network, whose jobs do one task after the other,
+// walk is exact mean value analysis and tree is Schweitzer's approximation.
 //
 // # What always holds
 //

@@ -74,21 +74,21 @@ func exactMVA(m *Model) []float64 {
 	return response
 }
 
-// TestPlainNetworks compares with the values of octave-queueing 1.2.7: walk with exact analysis, and the
-// oracles of this package with both. Walk is much nearer than Schweitzer's approximation.
+// TestPlainNetworks compares with the values of octave-queueing 1.2.7: walk with exact analysis, tree with Schweitzer's
+// approximation, and the oracles of this package with both.
 func TestPlainNetworks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name    string
-		m       *Model
-		r, walk float64 // exact; walk where it is not
+		name       string
+		m          *Model
+		r, s, walk float64 // exact, Schweitzer; walk where it is not exact
 	}{
-		{"N1", chain(4, 0, nil, 1, .5), 4.13333333, 0},
-		{"N2", chain(8, 0, nil, 1, 1, 1), 10, 0},
-		{"N3", chain(20, 15, nil, 2, 3, 1), 45.09809463, 0},
-		{"N4", chain(6, 0, []int{2, 1}, 1.5, .4), 4.57185056, 4.571975},
-		{"N5", chain(5, 2, nil, 1, .6), 3.71598294, 0},
-		{"N6", chain(12, 1, []int{4, 1, 1}, 1, .2, .1), 2.28772689, 2.272379},
+		{"N1", chain(4, 0, nil, 1, .5), 4.13333333, 4.22474487, 0},
+		{"N2", chain(8, 0, nil, 1, 1, 1), 10, 10, 0},
+		{"N3", chain(20, 15, nil, 2, 3, 1), 45.09809463, 46.62616558, 0},
+		{"N4", chain(6, 0, []int{2, 1}, 1.5, .4), 4.57185056, 0, 4.571975},
+		{"N5", chain(5, 2, nil, 1, .6), 3.71598294, 4, 0},
+		{"N6", chain(12, 1, []int{4, 1, 1}, 1, .2, .1), 2.28772689, 0, 2.272379},
 	} {
 		r, _ := exactResponse(t, c.m)
 		near(t, c.name+" Markov chain", r, c.r, 1e-6)
@@ -98,6 +98,7 @@ func TestPlainNetworks(t *testing.T) {
 		}
 		near(t, c.name+" analysis", exactMVA(c.m)[0], c.r, 1e-6)
 		near(t, c.name+" walk", walkOf(t, c.m, 0).response, c.r, 1e-6)
+		near(t, c.name+" tree", solve(t, c.m, Options{Method: MethodTree}).Types[0].Response, c.s, 1e-6)
 	}
 	for _, c := range []struct {
 		name string
@@ -112,9 +113,10 @@ func TestPlainNetworks(t *testing.T) {
 		},
 		{"M3", chains(chain(5, 1, nil, .2, .1, .05), chain(4, 2, nil, .1, .3, .05)), []float64{0.73778753, 0.97105852}, []float64{0.79577249, 1.04528413}},
 	} {
-		exact, walk := exactMVA(c.m), solve(t, c.m, Options{})
+		exact, tree, walk := exactMVA(c.m), solve(t, c.m, Options{Method: MethodTree}), solve(t, c.m, Options{})
 		for i := range c.r {
 			near(t, c.name+" analysis", exact[i], c.r[i], 1e-6)
+			near(t, c.name+" tree", tree.Types[i].Response, c.s[i], 1e-6)
 			if e := math.Abs(walk.Types[i].Response - c.r[i]); e > .25*math.Abs(c.s[i]-c.r[i]) {
 				t.Errorf("%s: walk %v is not much nearer to %v than Schweitzer %v", c.name, walk.Types[i].Response, c.r[i], c.s[i])
 			}

@@ -13,6 +13,11 @@ func TestVariates(t *testing.T) {
 			t.Fatalf("log %v = %v, not %v", x, got, want)
 		}
 	}
+	for x := 0.0; x > -760; x -= .137 {
+		if got, want := exponent(x), math.Exp(x); math.Abs(got-want) > 1e-15*want+1e-320 {
+			t.Fatalf("exp %v = %v, not %v", x, got, want)
+		}
+	}
 	const n = 40_000
 	for _, scv := range []float64{0, .01, .3, 1, 4} {
 		src := newSource(1, 0)
@@ -74,4 +79,30 @@ func TestSlowdown(t *testing.T) {
 		near(t, "sum", sum, 1, 1e-9)
 		near(t, "mean", mean, float64(c.n)*c.p, 1e-6*(1+float64(c.n)*c.p))
 	}
+}
+
+// TestMaxima of independent times.
+func TestMaxima(t *testing.T) {
+	t.Parallel()
+	near(t, "two exponentials", maxExponential([]float64{1, 2}).mean, 1+2-1/(1+.5), 1e-12)
+	h, h2 := harmonic(20)
+	same := make([]float64, 20)
+	for i := range same {
+		same[i] = 3
+	}
+	if l := maxExponential(same); math.Abs(l.mean-3*h) > 1e-12 || math.Abs(l.variance-9*h2) > 1e-12 {
+		t.Errorf("%+v", l)
+	}
+	same[0] = 3.000001 // by integration
+	if l := maxExponential(same); math.Abs(l.mean-3*h) > 1e-4 || math.Abs(l.variance-9*h2) > 1e-2 {
+		t.Errorf("%+v, not %v %v", l, 3*h, 9*h2)
+	}
+	exact, mixed := maxExponential([]float64{1, 1, 1, 1, 2, 2, 2, 5}), integrated([]float64{1, 1, 1, 1, 2, 2, 2, 5})
+	near(t, "mixed exponentials", mixed.mean, exact.mean, 1e-4)
+	near(t, "their variance", mixed.variance, exact.variance, 1e-2)
+	if l := clark(law{2, 0}, law{1, 0}); l != (law{2, 0}) {
+		t.Errorf("%+v", l)
+	}
+	a, b := law{2, 1}, law{3, 2}
+	near(t, "largest and least are the sum", clark(a, b).mean+least(a, b).mean, 5, 1e-12)
 }

@@ -188,6 +188,7 @@ func TestTrees(t *testing.T) {
 		{`["S", "a", ["OR", "b", ["S", "c"]], ["ALT", [1, "a"], [0, "b"]]]`, []float64{1, 2, 2}, 3},
 	} {
 		m := treeModelOf(1, 0, c.tree, c.demands...)
+		near(t, c.tree+" tree", solve(t, m, Options{Method: MethodTree}).Types[0].Response, c.want, 1e-6)
 		near(t, c.tree+" walk", solve(t, m, Options{}).Types[0].Response, c.want, .05*c.want)
 		s := solve(t, m, Options{Method: MethodSim, SimJobs: simJobs(20_000)}).Types[0]
 		near(t, c.tree+" sim", s.Response, c.want, 1.5*s.HalfWidth)
@@ -208,6 +209,7 @@ func TestTrees(t *testing.T) {
 		for k := range w.Centers {
 			near(t, "used", w.Centers[k].Utilisation, s.Centers[k].Utilisation, tolerance*s.Centers[k].Utilisation)
 		}
+		near(t, "nested tree", solve(t, m, Options{Method: MethodTree}).Types[0].Response, s.Types[0].Response, .2*s.Types[0].Response)
 	}
 	// A pure tree is a graph: all methods take it, and walk visits all its states.
 	m := treeModelOf(1, 0, `["S", ["P", "a", "b"], ["P", "a", "b"]]`, 1, 1)
@@ -232,9 +234,17 @@ func TestTypes(t *testing.T) {
 	twice.Types = append(twice.Types, twice.Types[0])
 	twice.Types[0].Name, twice.Types[1].Name = "a", "b"
 	want := solve(t, biJob(4, 22, 4, exponential), Options{}).Types[0].Response
-	if !testing.Short() {
-		for _, x := range solve(t, twice, Options{}).Types {
-			near(t, "two types alike", x.Response, want, .03*want)
+	for _, method := range []Method{MethodTree, MethodWalk} {
+		if testing.Short() && method != MethodTree {
+			break
+		}
+		o := Options{Method: method}
+		whole := want
+		if method != MethodWalk {
+			whole = solve(t, biJob(4, 22, 4, exponential), o).Types[0].Response
+		}
+		for _, x := range solve(t, twice, o).Types {
+			near(t, "two types alike, "+string(method), x.Response, whole, .03*whole)
 		}
 	}
 	// Two types saturate a processor together: none does more than it can.
@@ -431,7 +441,7 @@ func FuzzSolve(f *testing.F) {
 		if tasks > 60 || len(m.Types) > 2 {
 			return
 		}
-		for _, method := range []Method{MethodBounds, MethodWalk} {
+		for _, method := range []Method{MethodBounds, MethodWalk, MethodTree} {
 			a, err := Solve(context.Background(), m, Options{Method: method, Samples: 2, Seed: 1})
 			if err != nil {
 				continue

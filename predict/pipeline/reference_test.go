@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"math"
 	"testing"
 )
@@ -36,6 +37,7 @@ type exactCase struct {
 	exact  float64
 	walk   float64
 	digits float64 // tolerance of walk, relative; 0: 1e-6
+	tree   float64 // what the tree model with exponential maxima is off by, percent
 }
 
 // exactCases are precedence jobs with PS centers and exponential service, whose responses are exact (Markov chain).
@@ -54,35 +56,35 @@ func exactCases() []exactCase {
 	a12 := func(n int) *Model { return fork(cpus(2), n, d(0, 1), d(1, 1)) }
 	a13 := func(n int) *Model { return fork(cpus(1), n, d(0, 1), d(0, 1), d(0, 1)) }
 	return []exactCase{
-		{"A1/1", a1(1), 5, 2, 2, 0},
-		{"A1/2", a1(2), 15, 4, 4, 0},
-		{"A1/3", a1(3), 35, 6, 6, 0},
-		{"A2/1", a2(1), 5, 1.75, 1.75, 0},
-		{"A2/2", a2(2), 15, 2.735714, 2.75, 0},
-		{"A2/4", a2(4), 70, 4.718322, 4.75, 0},
-		{"A3/1", a3(1), 44, 1.392761, 1.392761, 0},
-		{"A3/2", a3(2), 990, 2.348549, 2.392761, 0},
-		{"A4/1", a4(1), 19, 1.977366, 1.977366, 0},
-		{"A4/2", a4(2), 190, 3.305778, 3.262992, 0},
-		{"A5/1", a5(1, 0), 34, 2.032640, 2.032640, 0},
-		{"A5/2", a5(2, 0), 595, 3.053062, 3.079806, 0},
-		{"A6/1", a5(1, 1), 15, 2.666667, 2.666667, 0},
-		{"A6/2", a5(2, 1), 120, 3.716819, 3.710901, 0},
-		{"A7/1", a7(1), 19, 2.201389, 2.201389, 0},
-		{"A7/2", a7(2), 190, 3, 3.110404, 0},
-		{"A7/3", a7(3), 1330, 4.5, 4.5, 0},
-		{"A8/1", a8(1, geo), 24, 2.684414, 2.681, .01},
-		{"A8/2", a8(2, geo), 300, 4.168923, 4.175, .01},
-		{"A9/1", a8(1, exponential), 24, 2.675154, 2.635, .01},
-		{"A9/2", a8(2, exponential), 300, 4.169461, 4.126, .01},
-		{"A10/2", a10(2), 55, 1.914200, 1.913889, 0},
-		{"A10/4", a10(4), 715, 2.708369, 2.711812, 0},
-		{"A11/4", line(cpus(3), 4, 0, 1, 0, exponential, d(0, 1), d(1, .5), d(2, .25)), 15, 4.2, 4.2, 0},
-		{"A12/1", a12(1), 3, 1.5, 1.5, 0},
-		{"A12/2", a12(2), 6, 2.5, 2.5, 0},
-		{"A12/4", a12(4), 15, 4.5, 4.5, 0},
-		{"A13/1", a13(1), 7, 3, 3, 0},
-		{"A13/2", a13(2), 28, 6, 6, 0},
+		{"A1/1", a1(1), 5, 2, 2, 0, 6.3},
+		{"A1/2", a1(2), 15, 4, 4, 0, 3.9},
+		{"A1/3", a1(3), 35, 6, 6, 0, 2.8},
+		{"A2/1", a2(1), 5, 1.75, 1.75, 0, 0},
+		{"A2/2", a2(2), 15, 2.735714, 2.75, 0, .5},
+		{"A2/4", a2(4), 70, 4.718322, 4.75, 0, .7},
+		{"A3/1", a3(1), 44, 1.392761, 1.392761, 0, 12.2},
+		{"A3/2", a3(2), 990, 2.348549, 2.392761, 0, 9.1},
+		{"A4/1", a4(1), 19, 1.977366, 1.977366, 0, 3.7},
+		{"A4/2", a4(2), 190, 3.305778, 3.262992, 0, 3.4},
+		{"A5/1", a5(1, 0), 34, 2.032640, 2.032640, 0, 6.8},
+		{"A5/2", a5(2, 0), 595, 3.053062, 3.079806, 0, 5.5},
+		{"A6/1", a5(1, 1), 15, 2.666667, 2.666667, 0, 0},
+		{"A6/2", a5(2, 1), 120, 3.716819, 3.710901, 0, .1},
+		{"A7/1", a7(1), 19, 2.201389, 2.201389, 0, 18},
+		{"A7/2", a7(2), 190, 3, 3.110404, 0, 25},
+		{"A7/3", a7(3), 1330, 4.5, 4.5, 0, 13},
+		{"A8/1", a8(1, geo), 24, 2.684414, 2.681, .01, 5.8},
+		{"A8/2", a8(2, geo), 300, 4.168923, 4.175, .01, 4.4},
+		{"A9/1", a8(1, exponential), 24, 2.675154, 2.635, .01, 6.2},
+		{"A9/2", a8(2, exponential), 300, 4.169461, 4.126, .01, 4.4},
+		{"A10/2", a10(2), 55, 1.914200, 1.913889, 0, 4.5},
+		{"A10/4", a10(4), 715, 2.708369, 2.711812, 0, 8.4},
+		{"A11/4", line(cpus(3), 4, 0, 1, 0, exponential, d(0, 1), d(1, .5), d(2, .25)), 15, 4.2, 4.2, 0, 3},
+		{"A12/1", a12(1), 3, 1.5, 1.5, 0, 0},
+		{"A12/2", a12(2), 6, 2.5, 2.5, 0, 0},
+		{"A12/4", a12(4), 15, 4.5, 4.5, 0, 0},
+		{"A13/1", a13(1), 7, 3, 3, 0, 22},
+		{"A13/2", a13(2), 28, 6, 6, 0, 11},
 	}
 }
 
@@ -131,27 +133,28 @@ func TestChainsThroughWalk(t *testing.T) {
 	}
 }
 
-// simCase is a model with its response by a long simulation.
+// simCase is a model with its response by a long simulation, and what the methods were off by, in percent.
 type simCase struct {
-	name      string
-	m         *Model
-	sim, half float64
+	name           string
+	m              *Model
+	sim, half      float64
+	exp, fj, varki float64
 }
 
 func simCases() []simCase {
 	five := service{1, 5, false}
 	return []simCase{
-		{"B1", biJob(2, 22, 4, exponential), 8.127, .014},
-		{"B2", biJob(8, 22, 4, exponential), 15.64, .11},
-		{"B3", biJob(4, 0, 4, exponential), 16.398, .037},
-		{"B4", biJob(4, 22, 16, exponential), 8.525, .040},
-		{"B5", biJob(4, 0, 16, five), 16.110, .026},
-		{"W1", wave(1, 0, exponential), 6.532, .009},
-		{"W2", wave(4, 17, exponential), 6.916, .011},
-		{"W3", wave(4, 0, five), 8.942, .008},
-		{"H1", hop(1, 0, exponential), 13.322, .029},
-		{"H2", hop(4, 40, exponential), 16.457, .059},
-		{"H3", hop(4, 0, five), 25.204, .034},
+		{"B1", biJob(2, 22, 4, exponential), 8.127, .014, 12.8, 44, 34},
+		{"B2", biJob(8, 22, 4, exponential), 15.64, .11, 16.8, 43, 24},
+		{"B3", biJob(4, 0, 4, exponential), 16.398, .037, 7.6, 25, 12},
+		{"B4", biJob(4, 22, 16, exponential), 8.525, .040, 21.0, 69, 47},
+		{"B5", biJob(4, 0, 16, five), 16.110, .026, 6.8, 29, 13},
+		{"W1", wave(1, 0, exponential), 6.532, .009, 9.4, 9, -5},
+		{"W2", wave(4, 17, exponential), 6.916, .011, 19.6, 20, 2},
+		{"W3", wave(4, 0, five), 8.942, .008, 25.0, 25, 11},
+		{"H1", hop(1, 0, exponential), 13.322, .029, 48.8, 57, 24},
+		{"H2", hop(4, 40, exponential), 16.457, .059, 45.5, 53, 16},
+		{"H3", hop(4, 0, five), 25.204, .034, 28.8, 33, 8},
 	}
 }
 
@@ -222,5 +225,29 @@ func TestFinding(t *testing.T) {
 	} {
 		s := simOf(t, c.m, 6000)
 		near(t, "finding simulated", s.Response, c.want, s.HalfWidth+.01*c.want)
+	}
+}
+
+// TestTree: what the method is off by was published with the cases.
+func TestTree(t *testing.T) {
+	t.Parallel()
+	off := func(m *Model, sim float64, o Options) float64 {
+		a, err := Solve(context.Background(), m, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range a.Warnings {
+			t.Error(w)
+		}
+		return 100 * (a.Types[0].Response/sim - 1)
+	}
+	for _, c := range exactCases() {
+		near(t, c.name+" exp", off(c.m, c.exact, Options{Method: MethodTree}), c.tree, .51)
+	}
+	for _, c := range simCases() {
+		half := 100 * c.half / c.sim
+		near(t, c.name+" exp", off(c.m, c.sim, Options{Method: MethodTree}), c.exp, .06+2*half)
+		near(t, c.name+" fj", off(c.m, c.sim, Options{Method: MethodTree, Operator: OpFJ}), c.fj, .51+2*half)
+		near(t, c.name+" varki", off(c.m, c.sim, Options{Method: MethodTree, Operator: OpVarki}), c.varki, .51+2*half)
 	}
 }

@@ -543,3 +543,18 @@ func logarithm(x float64) float64 {
 	}
 	return float64(float64(e)*math.Ln2) + float64(2*s*(1+sum))
 }
+
+// exponent is e to the power of x <= 0, to 2 units in the last place: the series on the remainder of x by log 2.
+func exponent(x float64) float64 {
+	if x < -745 {
+		return 0
+	}
+	const high, low = 6.93147180369123816490e-01, 1.90821492927058770002e-10 // of log 2, the first with zeros at its end
+	k := math.Round(x / math.Ln2)
+	r := x - float64(k*high) - float64(k*low)
+	sum := 1.0
+	for n := 14; n >= 1; n-- {
+		sum = 1 + float64(r*sum/float64(n))
+	}
+	return math.Ldexp(sum, int(k))
+}

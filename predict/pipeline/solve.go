@@ -20,18 +20,20 @@ type Method string
 const (
 	MethodWalk   Method = "walk"
 	MethodBounds Method = "bounds"
+	MethodTree   Method = "tree"
 	MethodSim    Method = "sim"
 )
 
 // Methods lists them, the default first.
-func Methods() []Method { return []Method{MethodWalk, MethodBounds, MethodSim} }
+func Methods() []Method { return []Method{MethodWalk, MethodBounds, MethodTree, MethodSim} }
 
 // Options say how a model is solved. The zero value is the default.
 type Options struct {
-	Method  Method // "": walk
-	Seed    uint64
-	Samples int    // walks for a mean; 0: chosen by the size of a job
-	SimJobs uint32 // jobs that a simulation completes; 0: chosen likewise
+	Method   Method   // "": walk
+	Operator Operator // of tree; "": exp
+	Seed     uint64
+	Samples  int    // walks for a mean; 0: chosen by the size of a job
+	SimJobs  uint32 // jobs that a simulation completes; 0: chosen likewise
 }
 
 // Answer is the result of a method.
@@ -92,11 +94,12 @@ type Spread struct {
 // Solve answers a model.
 func Solve(ctx context.Context, m *Model, o Options) (*Answer, error) {
 	o.Method = cmp.Or(o.Method, MethodWalk)
+	o.Operator = cmp.Or(o.Operator, OpExp)
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(Methods(), o.Method) || o.Samples < 0 || o.Samples > maxSamples {
-		return nil, fmt.Errorf("no method %q with %d samples", o.Method, o.Samples)
+	if !slices.Contains(Methods(), o.Method) || !slices.Contains(Operators(), o.Operator) || o.Samples < 0 || o.Samples > maxSamples {
+		return nil, fmt.Errorf("no method %q with operator %q and %d samples", o.Method, o.Operator, o.Samples)
 	}
 	a := &Answer{Method: o.Method, Options: o}
 	if o.Method == MethodSim {
@@ -206,11 +209,16 @@ func (a *Answer) solve(ctx context.Context, m *Model, chunks []int) ([]TypeAnswe
 	for i := range s.jobs {
 		out[i] = s.answer(&s.jobs[i])
 	}
-	if a.Method == MethodBounds {
+	switch a.Method {
+	case MethodBounds:
 		for i := range out {
 			out[i].Response, out[i].Throughput = out[i].Bounds.Response, out[i].Bounds.Throughput
 		}
-	} else {
+	case MethodTree:
+		if err := s.treeAnswers(a, out); err != nil {
+			return nil, err
+		}
+	default:
 		s.walkAnswers(a, out)
 	}
 	return out, nil

@@ -26,9 +26,9 @@ G_ns_per_byte = 0.08
 	// cluster 16 32
 }
 
-// A machine with half the latency and twice the bandwidth.
+// A machine of LogGOPSim, with half the latency and twice the bandwidth.
 func ExampleParseSweep() {
-	p, err := platform.Read(strings.NewReader("schema = \"coppice.platform/1\"\n[links.net]\nL_ns = 2500\nG_ns_per_byte = 6\n"), "cluster.toml")
+	p, err := platform.ImportLogGOPS("L=2500,o=1500,g=1000,G=6")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,8 +1,8 @@
 // Package platform describes the machine that a run is predicted on: its nodes, links, topology, file system and collective
-// operations, as a platform file has them (docs/platform.md). It reads and writes such files, fits links to
-// measured times, and varies a machine along the axes of a sweep.
+// operations, as a platform file has them (docs/platform.md). It reads and writes such files, takes those of other
+// simulators over, fits links to measured times, and varies a machine along the axes of a sweep.
 //
-//	TOML -> Platform -> simnet.Network
+//	TOML, LogGOPSim, SimGrid, Dimemas -> Platform -> simnet.Network
 //	LinkSamples -> LinkFit
 //	Platform, []Axis -> Platform
 //

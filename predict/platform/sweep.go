@@ -130,8 +130,8 @@ func eagerLimit(text string, class network.LinkClass) (func(p *Platform) bool, b
 
 // perNode puts this number of processes on a node, and uses as many nodes as necessary.
 func perNode(text string, _ network.LinkClass) (func(p *Platform) bool, bool) {
-	n, err := strconv.ParseUint(text, 10, 32)
-	return func(p *Platform) bool { p.RanksPerNode, p.Nodes = uint32(n), 0; return true }, err == nil && n >= 1 && n <= maxNodes
+	n, ok := count(text)
+	return func(p *Platform) bool { p.RanksPerNode, p.Nodes = n, 0; return true }, ok
 }
 
 // ParseSweep parses axes NAME=VALUE,VALUE,... An axis may follow another one after a comma or in another text.
