@@ -121,7 +121,6 @@ type Options struct {
 	Source    results.Source          // of profile and comm
 	Region    uint32                  // of the histogram
 	Gaps      bool                    // histogram of gaps, not of calls
-	Fabric    *Fabric                 // of topology; nil: how nodes are connected is not known
 	Counters  []string                // of topology, next to the components that intervals list
 	Span      *results.Span           // of intervals, waits and pop; nil: the whole run
 	Intervals results.IntervalOptions // of intervals, and its rules of the summary; ranks and span are those above

@@ -22,7 +22,6 @@ type Topology struct {
 	Machine []Place       `json:"machine"` // nodes with processes, depth first
 	Grids   []Grid        `json:"cartesian"`
 	Traffic []NodePair    `json:"traffic"` // messages from each innermost node with processes to each
-	*SwitchTraffic
 }
 
 // PlaceMetric is a component of the whole program, or a counter.
@@ -96,9 +95,6 @@ func newTopology(r *results.Run, s *results.Summary, o *Options) (*Topology, []t
 	}
 	x.machine(r.Defs, comm)
 	x.traffic(r.Defs, comm)
-	if o.Fabric != nil {
-		x.SwitchTraffic = x.overSwitches(r.Defs, comm, o.Fabric)
-	}
 	for i := range r.Defs.CartTopologies {
 		if g := newGrid(r, &r.Defs.CartTopologies[i]); g != nil {
 			x.planes(g, comm)
@@ -357,7 +353,6 @@ func (x *Topology) chapter(b *table.Book, c *table.Chapter) {
 	if inside < all {
 		c.Say("%s of the bytes of messages stay on a node", numbers.NewRatio(inside, all).Percent())
 	}
-	x.switchTables(b, c)
 	for i := range x.Grids {
 		g := &x.Grids[i]
 		var sizes []string

@@ -1,5 +1,5 @@
 // Package slurm plans jobs on a cluster: how many ranks and nodes, how much memory and time a job of this tool takes, and the batch scripts
-// that run it under Slurm, PBS, LSF, Flux, or mpirun alone. ReadNetwork reads Slurm's topology.conf.
+// that run it under Slurm, PBS, LSF, Flux, or mpirun alone.
 //
 //	site, err := slurm.ReadSite("site.toml", text)  // what the computing centre says about its machine
 //	size := slurm.Fit(&slurm.Work{Bytes: 20e12, Locations: 4096, Largest: 8e9}, site, 15*time.Minute)

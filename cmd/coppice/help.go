@@ -140,7 +140,7 @@ func printUsage(w io.Writer, c *cobra.Command) {
 // valueNames are the names of flag values in the help, for flags that take a text. Other values have the name of their type.
 var valueNames = map[string]string{
 	"checkpoint": "DIR", "finish": "DIR", "run-dir": "DIR",
-	"dimemas": "FILE", "host-platform": "FILE", "intervals-file": "FILE", "platform": "FILE", "plot": "FILE", "run": "FILE", "simgrid": "FILE", "site": "FILE", "status-file": "FILE", "topology": "FILE",
+	"dimemas": "FILE", "host-platform": "FILE", "intervals-file": "FILE", "platform": "FILE", "plot": "FILE", "run": "FILE", "simgrid": "FILE", "site": "FILE", "status-file": "FILE",
 	"compare": "PATH", "host-vectors": "PATH", "output": "PATH", "vectors": "PATH",
 	"cc": "COMMAND", "fail-if": "CONDITION", "hint": "NAME=VALUE", "map": "RANKS=NODE", "vary": "NAME=VALUES", "sweep": "NAME=VALUES",
 	"job": "NAME", "name": "NAME", "region": "NAME", "table": "NAME", "interval": "WHAT:NAME", "between": "WHAT:NAME",

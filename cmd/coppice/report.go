@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/coppice-hpc/coppice/report/export"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
-	"github.com/coppice-hpc/coppice/slurm"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -27,7 +25,6 @@ type choice struct {
 	page                      bool // all sections for which the file has results
 	ranks, source, region, of string
 	time, lang                string
-	topology                  string
 	details, perExecution     bool
 	strict                    bool
 	ordered                   []string
@@ -84,7 +81,6 @@ func reportVerb(s streams) *cobra.Command {
 	f.BoolVar(&x.details, "details", false, "intervals: communication, potential losses, wait states, POP, and every component with its spread")
 	f.BoolVar(&x.perExecution, "per-execution", false, "intervals: a line for every execution")
 	f.StringSliceVar(&x.ordered, "ordered", nil, "intervals: list every process's value of these components, least first: cpu, mpi, late_sender, ...; topology: by place, also counter:NAME")
-	f.StringVar(&x.topology, "topology", "", "topology: Slurm's topology.conf, of switches or of blocks, for traffic by level of switches")
 	x.rules.define(f)
 	x.rules.defineMeasured(f)
 	oneOf(f, &x.lang, "lang", "en", "labels of intervals: en or ru", "en", "ru")
@@ -175,8 +171,6 @@ func (x *choice) check(path string, o *output) error {
 		return usage("--time chooses the part of the run for sections intervals, waits and pop: add one, coppice report %s intervals --time %s", path, x.time)
 	case (x.details || x.perExecution) && !x.has(report.SectionIntervals) || len(x.ordered) > 0 && !x.has(report.SectionIntervals, report.SectionTopology):
 		return usage("--details, --per-execution and --ordered are for section intervals, --ordered for topology too: coppice report %s intervals --details", path)
-	case x.topology != "" && !x.has(report.SectionTopology):
-		return usage("--topology is for section topology: add it, coppice report %s topology --topology %s", path, x.topology)
 	case x.has(report.SectionHistogram) && x.region == "":
 		return usage("section histogram needs --region NAME")
 	case x.region != "" && !x.has(report.SectionHistogram):
@@ -206,11 +200,6 @@ func (x *choice) options(run *results.Run) (report.Options, error) {
 	if o.Span, err = results.ParseSpan(run, x.time); err != nil {
 		return o, err
 	}
-	if x.topology != "" {
-		if o.Fabric, err = readFabric(x.topology); err != nil {
-			return o, err
-		}
-	}
 	if x.region != "" {
 		if o.Region, err = results.FindRegion(run, x.region); err != nil {
 			return o, err
@@ -218,23 +207,6 @@ func (x *choice) options(run *results.Run) (report.Options, error) {
 	}
 	o.Ranks, err = results.ChosenRanks(x.ranks, run.Defs)
 	return o, err
-}
-
-// readFabric reads how nodes are connected.
-func readFabric(path string) (*report.Fabric, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("--topology: %w", err)
-	}
-	n, err := slurm.ReadNetwork(string(text))
-	if err != nil {
-		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("--topology %s: %w", path, err))
-	}
-	x := &report.Fabric{Of: n.Of}
-	for i := range n.Switches {
-		x.Names, x.Above = append(x.Names, n.Switches[i].Name), append(x.Above, n.Switches[i].Above)
-	}
-	return x, nil
 }
 
 // parseSections parses the names of sections.

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/google/go-cmp/cmp"
 )
@@ -114,64 +111,5 @@ func TestNodeTraffic(t *testing.T) {
 	}
 	if n := len(x.Machine); n != 3 || x.Machine[0].Inside != 67108864 || x.Machine[1].Out != 8388608 || x.Machine[1].Processes != 16 {
 		t.Errorf("%+v", x.Machine)
-	}
-}
-
-// TestSwitches: the messages of the archive of TestNodeTraffic, of which 16 777 216 bytes go between the two nodes, by what a file says of these.
-func TestSwitches(t *testing.T) {
-	dir := t.TempDir()
-	run, file := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "topology.conf")
-	must(t, "analyze", filepath.Join(sharedTraces(t), "stencil4d-32", "traces.otf2"), "-o", run, "-q", "-j", "2")
-	inside := func(level int) report.SwitchLevel {
-		return report.SwitchLevel{Level: level, Messages: 128, Bytes: 16777216}
-	}
-	for _, x := range []struct {
-		name, file string
-		between    report.SwitchLevel
-		unknown    int
-		switches   []string // with bytes inside and out of each
-	}{
-		{"one switch", "SwitchName=s Nodes=quartz[1-4]\n", inside(1), 0, []string{"s 67108864 0"}},
-		{"two levels", "SwitchName=a Nodes=quartz1\nSwitchName=b Nodes=quartz[2-9]\nSwitchName=core Switches=[a-b],a,b\n", inside(2), 0, nil},
-		{
-			"three levels, and a shorter way", "SwitchName=a Nodes=quartz1\nSwitchName=b Nodes=quartz2\nSwitchName=u Switches=a\nSwitchName=core Switches=u,b\nSwitchName=near Switches=a,b\n", inside(2), 0,
-			[]string{"a 25165824 8388608", "b 25165824 8388608", "u 25165824 8388608", "core 67108864 0", "near 67108864 0"},
-		},
-		{"not connected", "SwitchName=a Nodes=quartz1\nSwitchName=b Nodes=quartz2\n", inside(-1), 0, []string{"a 25165824 8388608", "b 25165824 8388608"}},
-		{"a node is missing", "SwitchName=a Nodes=quartz1\n", inside(-1), 1, []string{"a 25165824 8388608"}},
-		{
-			"blocks", "BlockName=b0 Nodes=quartz[0-1]\nBlockName=b1 Nodes=quartz[2-3]\nBlockSizes=2,4\n", inside(2), 0,
-			[]string{"b0 25165824 8388608", "b1 25165824 8388608", "blocks of 4 nodes: 0 67108864 0"},
-		},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			if err := os.WriteFile(file, []byte(x.file), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(x.file, "[a-b]") {
-				if code, _, errs := call("report", run, "topology", "--topology", file); code != jobs.ExitInput || !strings.Contains(errs, "line 3") {
-					t.Errorf("exit code %d\n%s", code, errs)
-				}
-				return
-			}
-			got := jsonOf[struct{ Topology *report.Topology }](t, "report", run, "topology", "--topology", file).Topology
-			want := []report.SwitchLevel{{Level: 0, Messages: 384, Bytes: 50331648}, x.between}
-			if x.between.Level < 0 {
-				want[0], want[1] = want[1], want[0]
-			}
-			if d := cmp.Diff(want, got.Levels); d != "" || len(got.Unknown) != x.unknown {
-				t.Errorf("%s, without switch: %v", d, got.Unknown)
-			}
-			var list []string
-			for _, p := range got.Switches {
-				list = append(list, fmt.Sprintf("%s %d %d", p.Name, p.Inside, p.Out))
-			}
-			if d := cmp.Diff(x.switches, list); d != "" {
-				t.Error(d)
-			}
-		})
-	}
-	if text := must(t, "report", run, "topology", "--topology", file); !strings.Contains(text, "at a switch of both nodes") && !strings.Contains(text, "2 switches above their nodes") {
-		t.Error(text)
 	}
 }
