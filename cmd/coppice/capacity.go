@@ -118,7 +118,7 @@ func (x *capacityFlags) read(path string) error {
 func capacityError(err error) error {
 	var field *pipeline.FileError
 	switch {
-	case errors.As(err, &field), errors.Is(err, pipeline.ErrKnob), errors.Is(err, pipeline.ErrMethod):
+	case errors.As(err, &field), errors.Is(err, pipeline.ErrKnob):
 		return usage("%w", err)
 	case errors.Is(err, pipeline.ErrTooLarge):
 		return fail(jobs.ExitResource, "%w", err)

@@ -165,12 +165,10 @@ type choice struct {
 }
 
 // offer takes p if it is smaller, or as small and of lower id.
-func (c *choice) offer(p Pipeline, size int, width uint, exceptions int) bool {
-	if size > c.size || size == c.size && p >= c.p {
-		return false
+func (c *choice) offer(p Pipeline, size int, width uint, exceptions int) {
+	if size < c.size || size == c.size && p < c.p {
+		c.p, c.size, c.width, c.exceptions = p, size, width, exceptions
 	}
-	c.p, c.size, c.width, c.exceptions = p, size, width, exceptions
-	return true
 }
 
 // inner chooses among the pipelines that need no scratch memory: these serve

@@ -92,12 +92,10 @@ type search struct {
 	visited map[string]*Setting // by values
 }
 
-// MakePlan finds the cheapest setting of the knobs that meets the target; of settings with equal cost, the one with fewest
-// chunks. The answer does not depend on the order of the knobs or the number of workers.
+// MakePlan finds the cheapest setting of the knobs that meets the target, which has a largest response, a least throughput, or both;
+// of settings with equal cost, the one with fewest chunks. The answer does not depend on the order of the knobs or the number of
+// workers.
 func MakePlan(ctx context.Context, m *Model, knobs []Knob, target Target, o PlanOptions) (*Plan, error) {
-	if target.MaxResponse <= 0 && target.MinThroughput <= 0 {
-		return nil, fmt.Errorf("a plan %w without a largest response or a least throughput", ErrMethod)
-	}
 	var err error
 	if target.Jobs > 0 {
 		if m, err = m.With("jobs", float64(target.Jobs)); err != nil {

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -299,9 +298,6 @@ func (a *Answer) summarize(m *Model) {
 		a.Centers = append(a.Centers, x)
 	}
 }
-
-// ErrMethod says that a method cannot solve a part of a model.
-var ErrMethod = errors.New("not a model for this method")
 
 // Bounds are bounds for one type of jobs that hold for any law and order of service. Asymptotic bounds after Denning and Buzen
 // (Computing Surveys 10, 1978).

@@ -6,7 +6,7 @@ import "github.com/coppice-hpc/coppice/trace"
 // hand opens. Without them, or with a communicator that no line defines, the
 // call is one without a collective operation; the index counted that. So is one
 // that only begins the operation: a trace does not tell when that is complete.
-func (d *decoder) beginCollective(b *trace.Batch, line uint64) (c collective, ordinal uint64, ok bool) {
+func (d *decoder) beginCollective(b *trace.Batch) (c collective, ordinal uint64, ok bool) {
 	t := d.t.tables
 	c, ok, _ = d.t.head.collectiveOf(d.t.head.tasks[d.task].app, d.pairs, func(p pair) behaviour { return t.behaviours[t.regions[p]] })
 	if !ok {

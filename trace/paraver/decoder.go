@@ -307,7 +307,7 @@ func (d *decoder) enter(b *trace.Batch, p pair, ref uint32, line uint64) (collec
 	b.AppendAttributes(d.callers...)
 	d.callers = d.callers[:0]
 	if p.Type == typeColl {
-		f.coll, f.ordinal, f.collective = d.beginCollective(b, line)
+		f.coll, f.ordinal, f.collective = d.beginCollective(b)
 	}
 	d.open = append(d.open, f)
 	d.depths[p.Type]++
