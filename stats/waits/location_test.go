@@ -692,3 +692,27 @@ func BenchmarkLocate(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(uint64(b.N)*count), "ns/row")
 }
+
+// TestRowsInOrder orders messages and collectives of one instant: those of the current call, those outside of calls, then by call.
+func TestRowsInOrder(t *testing.T) {
+	calls := []uint64{1, 2, 3, xtf.Never}
+	for i := range 4 * 4 * 4 * 4 {
+		w := &walk{}
+		w.call.n = calls[i%4]
+		m, c := &xtf.Message{}, &xtf.Collective{}
+		m.CallN, c.CallN, m.T, c.T = calls[i/4%4], calls[i/16%4], uint64(i/64%2), uint64(i/128)
+		place := func(at, call uint64) [2]uint64 {
+			switch {
+			case call == xtf.Never:
+				return [2]uint64{at, 1}
+			case call == w.call.n:
+				return [2]uint64{at, 0}
+			}
+			return [2]uint64{at, 1 + call}
+		}
+		a, b := place(m.T, m.CallN), place(c.T, c.CallN)
+		if got := w.messageFirst(m, c); a != b && got != (slices.Compare(a[:], b[:]) < 0) {
+			t.Errorf("in call %d, message at %d of call %d, collective at %d of call %d: message first %t", w.call.n, m.T, m.CallN, c.T, c.CallN, got)
+		}
+	}
+}
