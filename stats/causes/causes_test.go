@@ -110,6 +110,9 @@ func TestTwin(t *testing.T) {
 	for seed := range programs(t) {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		p := randomProgram(r, 1+r.IntN(6), 20+r.Uint64N(150))
+		if seed%2 > 0 {
+			p.randomEnds(r)
+		}
 		union, own := p.paths()
 		x := p.twin(union, own, false)
 		want, ok := x.delays()

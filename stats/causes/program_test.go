@@ -22,6 +22,7 @@ type program struct {
 	derived   []bool
 	last      uint64
 	slabs     Slabs
+	ends      []Extent // of MPI_Init and MPI_Finalize, if they are not empty
 }
 
 type rows struct {
@@ -277,5 +278,45 @@ func (l *rows) pass(tb testing.TB, pass *Pass) {
 // extent says where the critical path can begin on a location.
 func (p *program) extent(i trace.P) (Extent, error) {
 	l := &p.locations[i]
-	return Extent{Events: true, Last: l.last, MPI: l.mpi}, nil
+	x := Extent{}
+	if len(p.ends) > 0 {
+		x = p.ends[i]
+	}
+	x.Events, x.Last, x.MPI = true, l.last, l.mpi
+	return x, nil
+}
+
+// randomEnds has locations begin MPI and end it, some of them before others came.
+func (p *program) randomEnds(r *rand.Rand) {
+	for i := range p.locations {
+		l := &p.locations[i]
+		x := Extent{Initialized: r.IntN(12) > 0, Began: r.Uint64N(12), Finalized: r.IntN(12) > 0, Enter: max(l.last, 12) - r.Uint64N(12)}
+		x.Started, x.Leave = x.Began+r.Uint64N(30), x.Enter+r.Uint64N(30)
+		p.ends = append(p.ends, x)
+	}
+}
+
+// endsMet is when the last location came to MPI_Init, 0 unless each has the call and none left it before; and the same for MPI_Finalize,
+// with the location.
+func (p *program) endsMet() (begin, end uint64, last int) {
+	left, gone := xtf.Never, xtf.Never
+	for i, x := range p.ends {
+		if !x.Initialized {
+			left = 0
+		}
+		if !x.Finalized {
+			gone = 0
+		}
+		if x.Enter > end {
+			end, last = x.Enter, i
+		}
+		begin, left, gone = max(begin, x.Began), min(left, x.Started), min(gone, x.Leave)
+	}
+	if left < begin {
+		begin = 0
+	}
+	if gone < end {
+		end = 0
+	}
+	return begin, end, last
 }

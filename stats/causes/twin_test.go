@@ -142,6 +142,9 @@ func (x *twin) prepare() {
 			w.since = t
 			x.meetings++
 		}
+		if t, _, _ := x.p.endsMet(); t <= w.T { // waits come after MPI_Init
+			w.since = max(w.since, t)
+		}
 		if w.T < w.since {
 			x.reversed++
 		}
@@ -323,6 +326,9 @@ func (x *twin) critical() [][]xtf.CPath {
 		if l.mpi && !best.mpi || l.mpi == best.mpi && l.last > best.last {
 			at = i
 		}
+	}
+	if _, t, last := x.p.endsMet(); t > 0 && x.p.ends[at].Enter < t { // nothing is waited for after it
+		jumps[at] = append([]twinJump{{t, last}}, jumps[at]...)
 	}
 	out := make([][]xtf.CPath, len(x.p.locations))
 	seen := map[int]bool{at: true} // at this instant
