@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -161,6 +162,39 @@ func TestPathEnds(t *testing.T) {
 	} {
 		if !x.better.better(&x.than) || x.than.better(&x.better) {
 			t.Errorf("%s: not chosen", x.name)
+		}
+	}
+}
+
+// TestFirstAndLastCall finds the first MPI call, among so many, and the last one of random calls: whether they are MPI_Init and MPI_Finalize.
+func TestFirstAndLastCall(t *testing.T) {
+	d := &trace.Definitions{Strings: []trace.String{{Ref: 0, Value: "MPI_Init"}, {Ref: 1, Value: "MPI_Finalize"}, {Ref: 2, Value: "MPI_Send"}}}
+	for i := range uint32(3) {
+		d.Regions = append(d.Regions, trace.Region{Ref: i, Name: i, Paradigm: trace.ParadigmMPI})
+	}
+	d.Seal()
+	types := xtf.StandardTypes(xtf.Packed)
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		calls := make([]xtf.Call, 1+r.IntN([]int{5, 700, 9000}[seed%3]))
+		first, last := -1, -1
+		for i := range calls {
+			calls[i] = xtf.Call{T: uint64(10 * i), End: uint64(10*i + 5), Region: r.Uint32N(3), Flags: xtf.FlagOutermostIO}
+			if r.IntN(1+len(calls)) == 0 || seed%5 == 0 {
+				calls[i].Flags = xtf.FlagOutermostMPI
+				if last = i; first < 0 && i < 4096 {
+					first = i
+				}
+			}
+		}
+		a := idealArray(t, types, xtf.TypeCall, calls)
+		c, ok, err := Initialize(d, xtf.ScanArray(types, a, 0))
+		if want := first >= 0 && calls[first].Region == 0; err != nil || ok != want || first >= 0 && (c.T != calls[first].T || c.End != calls[first].End) {
+			t.Errorf("seed %d: first call %+v, %t, %v; want number %d", seed, c, ok, err, first)
+		}
+		c, n, ok, err := Finalize(d, uint64(len(calls)), func(from uint64) *xtf.Cursor { return xtf.ScanArray(types, a, from) })
+		if want := last >= 0 && calls[last].Region == 1; err != nil || ok != want || last >= 0 && (n != uint64(last) || c.T != calls[last].T || c.End != calls[last].End) {
+			t.Errorf("seed %d: last call %+v, number %d, %t, %v; want number %d", seed, c, n, ok, err, last)
 		}
 	}
 }
