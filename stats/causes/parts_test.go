@@ -310,6 +310,8 @@ func TestLater(t *testing.T) {
 		"gone":     func(x *crossing) { x.instances[1].gone = true },
 		"path":     func(x *crossing) { x.places[0].path++ },
 		"prefix":   func(x *crossing) { x.instances[0].prefix[0].v++ },
+		"member":   func(x *crossing) { x.instances[0].prefix[0].member++ },
+		"place":    func(x *crossing) { x.instances[0].prefix[0].p++ },
 	} {
 		x := by(7)
 		change(x)

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -195,6 +196,55 @@ func TestFirstAndLastCall(t *testing.T) {
 		c, n, ok, err := Finalize(d, uint64(len(calls)), func(from uint64) *xtf.Cursor { return xtf.ScanArray(types, a, from) })
 		if want := last >= 0 && calls[last].Region == 1; err != nil || ok != want || last >= 0 && (n != uint64(last) || c.T != calls[last].T || c.End != calls[last].End) {
 			t.Errorf("seed %d: last call %+v, number %d, %t, %v; want number %d", seed, c, n, ok, err, last)
+		}
+	}
+}
+
+// TestPathInCircle has two locations wait for each other until 50: the path goes over once.
+func TestPathInCircle(t *testing.T) {
+	f := byHand(70, rows{waits: []xtf.Wait{lateSender(10, 50, 1)}}, rows{waits: []xtf.Wait{lateSender(12, 50, 0)}}).analyze(t, 1)
+	for p, want := range [][2]uint64{{50, 70}, {0, 50}} {
+		if list := f.paths[trace.P(p)]; len(list) == 0 || list[0].T != want[0] || list[len(list)-1].End != want[1] {
+			t.Errorf("location %d: %+v, want %d", p, list, want)
+		}
+	}
+}
+
+// TestAsMPI moves ticks of waits to MPI, on a path and node that have some or not.
+func TestAsMPI(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for range 300 {
+		on, want := slotKey{termKey(r.Uint32N(3), xtf.ActivityCPU), r.Uint32N(2)}, map[slotKey]uint64{}
+		var terms []term
+		for path := range uint32(3) {
+			for _, activity := range []uint32{xtf.ActivityCPU, xtf.ActivityMPI} {
+				for node := range uint32(2) {
+					if r.IntN(2) == 0 {
+						terms = append(terms, term{termKey(path, activity), node, 1 + r.Uint64N(9)})
+					}
+				}
+			}
+		}
+		wait := term{waitSlot.key, waitSlot.node, 1 + r.Uint64N(20)}
+		terms = append(terms, wait)
+		slices.SortFunc(terms, compareTerms)
+		for _, x := range terms {
+			want[slotKey{x.key, x.node}] += x.ticks
+		}
+		ticks := r.Uint64N(wait.ticks + 1)
+		want[slotKey{wait.key, wait.node}] -= ticks
+		want[slotKey{termKey(uint32(on.key>>activityBits), xtf.ActivityMPI), on.node}] += ticks
+		got := asMPI(terms, on, ticks)
+		for i, x := range got {
+			if k := (slotKey{x.key, x.node}); want[k] != x.ticks || x.ticks == 0 || i > 0 && compareTerms(got[i-1], x) >= 0 {
+				t.Fatalf("%+v, want %d ticks", got, want[k])
+			}
+			delete(want, slotKey{x.key, x.node})
+		}
+		for k, left := range want {
+			if left > 0 {
+				t.Fatalf("%+v lack %d ticks of %+v", got, left, k)
+			}
 		}
 	}
 }
