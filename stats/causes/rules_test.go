@@ -200,13 +200,11 @@ func TestFirstAndLastCall(t *testing.T) {
 	}
 }
 
-// TestPathInCircle has two locations wait for each other until 50: the path goes over once.
+// TestPathInCircle has three locations wait for each other until 50: the path comes to each once.
 func TestPathInCircle(t *testing.T) {
-	f := byHand(70, rows{waits: []xtf.Wait{lateSender(10, 50, 1)}}, rows{waits: []xtf.Wait{lateSender(12, 50, 0)}}).analyze(t, 1)
-	for p, want := range [][2]uint64{{50, 70}, {0, 50}} {
-		if list := f.paths[trace.P(p)]; len(list) == 0 || list[0].T != want[0] || list[len(list)-1].End != want[1] {
-			t.Errorf("location %d: %+v, want %d", p, list, want)
-		}
+	f := byHand(70, rows{waits: []xtf.Wait{lateSender(10, 50, 1)}}, rows{waits: []xtf.Wait{lateSender(12, 50, 2)}}, rows{waits: []xtf.Wait{lateSender(14, 50, 0)}}).analyze(t, 1)
+	if a, b := f.paths[0], f.paths[2]; len(f.paths) != 2 || a[0].T != 50 || a[len(a)-1].End != 70 || b[0].T != 0 || b[len(b)-1].End != 50 {
+		t.Errorf("critical path %+v, want [50, 70) on 0 and [0, 50) on 2", f.paths)
 	}
 }
 
