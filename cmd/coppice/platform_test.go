@@ -45,7 +45,7 @@ func TestPlatform(t *testing.T) {
 		{[]string{"platform", "show", made}, jobs.ExitDone, "name = \"mine\"\nreceive_policy = \"arrival\"\n"},
 		{[]string{"platform", "convert", "--simgrid", cluster}, jobs.ExitDone, "L_ns = 2000\n"},
 		{[]string{"platform", "convert", "--simgrid", dimemas}, jobs.ExitInput, "d.cfg"},
-		{[]string{"platform", "convert", "--dimemas", dimemas}, jobs.ExitDone, "L_ns = 10000\n"},
+		{[]string{"platform", "convert", "--dimemas", dimemas}, jobs.ExitDone, "o_send_ns = 10000\n"},
 		{[]string{"platform", "measure"}, jobs.ExitUsage, "mpirun -n 2 coppice platform measure"},
 		{[]string{"platform", "measure", "--repetitions", "0"}, jobs.ExitUsage, "at least 1"},
 	} {

@@ -114,8 +114,8 @@ func imported(path string, read func(data []byte, file string) (*Platform, []str
 }
 
 // ImportDimemas reads the main parts of a Dimemas configuration with one machine: nodes, processors, bandwidths, latencies, links of a node
-// and relative speed. Its megabytes are 2^20 bytes and its times are seconds. A bandwidth of 0 is infinite. The notes say what was left
-// out.
+// and relative speed. Its megabytes are 2^20 bytes and its times are seconds. A bandwidth of 0 is infinite. Its latency is time of the
+// sender's processor before the message leaves, and a rendezvous has no more of it than another message. The notes say what was left out.
 func ImportDimemas(path string) (*Platform, []string, error) { return imported(path, readDimemas) }
 
 // dimemasReader reads a configuration of Dimemas.
@@ -126,14 +126,15 @@ type dimemasReader struct {
 }
 
 // dimemasNodes has the forms of a node record by number of fields: the index of each value, -1 if it has none.
-var dimemasNodes = map[int]struct{ processors, speed, localLatency, localRate, latency, links int }{
-	14: {3, 4, 5, 6, 10, 12}, // with an id, or of several nodes
-	13: {2, 3, 4, 5, 9, 11},
-	11: {3, 8, 6, 9, 7, 5},
+var dimemasNodes = map[int]struct{ processors, speed, localLatency, localRate, latency, linksIn, linksOut int }{
+	14: {3, 4, 5, 6, 10, 11, 12}, // with an id, or of several nodes
+	13: {2, 3, 4, 5, 9, 10, 11},
+	11: {3, 8, 6, 9, 7, 4, 5},
 }
 
 func readDimemas(data []byte, file string) (*Platform, []string, error) {
 	in := dimemasReader{importer: importer{file: file, p: New()}}
+	in.p.NoRendezvousLatency = true
 	comment := false
 	for i, line := range strings.Split(string(data), "\n") {
 		in.line = i + 1
@@ -236,10 +237,17 @@ func (in *dimemasReader) nodeRecord(name string, fields []string) {
 	node, net := in.link(network.LinkNode), in.link(network.LinkNet)
 	seconds := func(x exact.Number) (uint64, bool) { return scaled(x, 1e12, maxTimeNS*1000) }
 	node.PerByte = network.Rate(in.number(name, "bandwidth", fields[at.localRate], "MB/s, or 0", megabytes))
-	node.Latency = int64(in.number(name, "latency", fields[at.localLatency], "a time of 0 to 1000 s", seconds))
-	net.Latency = int64(in.number(name, "latency", fields[at.latency], "a time of 0 to 1000 s", seconds))
-	if links := in.number(name, "links", fields[at.links], "a whole number of 0 to 1024", whole(0, 1024)); links > 0 { // 0: no limit
-		in.p.NICs, in.p.Contention = uint32(links), network.NICContention
+	node.SendOver = int64(in.number(name, "latency", fields[at.localLatency], "a time of 0 to 1000 s", seconds))
+	net.SendOver = int64(in.number(name, "latency", fields[at.latency], "a time of 0 to 1000 s", seconds))
+	links := [2]uint64{}
+	for i, f := range []int{at.linksIn, at.linksOut} {
+		links[i] = in.number(name, "links", fields[f], "a whole number of 0 to 1024", whole(0, 1024))
+	}
+	if most := max(links[0], links[1]); most > 0 { // both 0: no limit
+		in.p.NICs, in.p.Contention = uint32(most), network.NICContention
+	}
+	if links[0] != links[1] {
+		in.note(fmt.Sprintf("%d links in and %d out became as many of both", links[0], links[1]))
 	}
 }
 

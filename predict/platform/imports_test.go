@@ -88,12 +88,13 @@ func TestImportSimGrid(t *testing.T) {
 
 const dimemasHead = "#DIMEMAS_CONFIGURATION\n/* \"environment information\" {1, 2};;\n*/\n\"wide area network information\" {\"\", 1, 0, 4, 0.0, 0.0, 1};;\n"
 
+// TestImportDimemas: the latency of Dimemas is time of the sending processor, also of a rendezvous. One link that goes both ways is a limit.
 func TestImportDimemas(t *testing.T) {
 	t.Parallel()
 	const machine = `"environment information" {"mare", 0, "", 64, 1000.0, 0, 3};;` + "\n"
 	for _, node := range []string{
 		`"multi node information" {0, 64, "", 16, 2.0, 0.000001, 4000.0, 1, 1, 0, 0.000008, 1, 2, 0.0};;`,
-		`"node information" {0, "", 16, 2.0, 0.000001, 4000.0, 1, 1, 0, 0.000008, 1, 2, 0.0};;`,
+		`"node information" {0, "", 16, 2.0, 0.000001, 4000.0, 1, 1, 0, 0.000008, 2, 0, 0.0};;`,
 		`"node information" {0, 0, "", 16, 1, 2, 0.000001, 0.000008, 2.0, 4000.0, 0.0};;` + "\n" + `"node information" {0, 1, "", 16, 1, 2, 0.000001, 0.000008, 2.0, 4000.0, 0.0};;`,
 	} {
 		p, notes, err := readDimemas([]byte(dimemasHead+machine+node+"\n\"predefined mapping information\" {\"1 TASKS_PER_NODE\"};;\n"), "m.cfg")
@@ -102,7 +103,8 @@ func TestImportDimemas(t *testing.T) {
 		}
 		net, local := p.Links[network.LinkNet], p.Links[network.LinkNode]
 		if p.Name != "mare" || p.Nodes != 64 || p.RanksPerNode != 16 || p.Scale != (Scale{1, 2}) || p.NICs != 2 || p.Contention != network.NICContention ||
-			net.Latency != 8e6 || local.Latency != 1e6 || net.PerByte.Of(1000<<20) != 1e12-1 && net.PerByte.Of(1000<<20) != 1e12 || len(notes) != 1 {
+			net.SendOver != 8e6 || local.SendOver != 1e6 || net.Latency+local.Latency != 0 || !p.NoRendezvousLatency ||
+			net.PerByte.Of(1000<<20) != 1e12-1 && net.PerByte.Of(1000<<20) != 1e12 || len(notes) != 2 {
 			t.Errorf("%s: %+v %+v %+v %v", node, p, net, local, notes)
 		}
 	}
