@@ -32,6 +32,8 @@ func TestFit(t *testing.T) {
 		{"square root", func(p float64) float64 { return 2 + 0.3*math.Sqrt(p) }, 3, 0},
 		{"p log p", func(p float64) float64 { return 5 + 0.01*p*math.Log2(p) }, 6, 1},
 		{"square", func(p float64) float64 { return 1 + 0.01*p*p }, 12, 0},
+		{"work that is dealt out, next to what grows", func(p float64) float64 { return 100/p + p }, 6, 0},
+		{"work that is dealt out, next to a logarithm", func(p float64) float64 { return 1 + 8/p + 0.5*math.Log2(p) }, 0, 1},
 		{"cube root, squared logarithm", func(p float64) float64 { return 1 + 0.01*math.Cbrt(p)*math.Pow(math.Log2(p), 2) }, 2, 2},
 	} {
 		var points []scaling.Point
@@ -96,6 +98,7 @@ func TestReach(t *testing.T) {
 		{"work that is dealt out", func(p float64) float64 { return 0.2 + 40/p }, 0, 16, false},
 		{"logarithm", func(p float64) float64 { return 2 + 0.3*math.Log2(p) }, 0, 64, false},
 		{"linear", func(p float64) float64 { return 1 + 0.05*p }, 0, 64, false},
+		{"few that fall and rise", func(p float64) float64 { return 100/p + 2*p }, 0, 16, true},
 		{"logarithm, of few and near", func(p float64) float64 { return 2 + 0.3*math.Log2(p) }, 0.05, 16, true},
 		{"linear, of few and near", func(p float64) float64 { return 1 + 0.05*p }, 0.05, 16, true},
 		{"work that is dealt out, of few and near", func(p float64) float64 { return 0.2 + 40/p }, 0.05, 16, true},

@@ -15,13 +15,15 @@ import (
 //
 //	f(p) = c0 + c1 * p^a * log2(p)^b
 //
-// with exponents from a small fixed set, as in Extra-P. Fit chooses the hypothesis with the smallest error in leave-one-out cross
+// and, where the times fall and then rise, with another term c2/p, and exponents from a small fixed set, as in Extra-P. Fit chooses the hypothesis with the smallest error in leave-one-out cross
 // validation: the function fitted to all other points predicts each point. Of equally good ones it takes the simplest. Few points
-// do not distinguish steep functions, whose predictions differ very much: with fewer than fivePoints, a and b are at most 1. A
+// do not distinguish steep functions, whose predictions differ very much: with fewer than fivePoints, a and b are at most 1, and
+// what falls and rises has no c0. A
 // function that turns beyond the largest p is refused, because no point supports the turn. A falling function has no c0 below 0.
 type Growth struct {
 	C0     float64       `json:"c0"` // seconds, or ticks
 	C1     float64       `json:"c1"`
+	C2     float64       `json:"c2"` // of the term c2/p
 	Power  Power         `json:"power"`
 	Logs   int           `json:"log_power"`
 	R2     numbers.Ratio `json:"r2"`          // coefficient of determination
@@ -107,12 +109,12 @@ func Fit(points []Point) (best Growth, ok bool) {
 	few := len(points) < fivePoints
 	bestError := math.Inf(1)
 	var all [][]Growth // each with the fits of its cross validation
-	try := func(power Power, logs int) {
-		g, ok := hypothesis(points, power, logs)
+	try := func(fit func([]Point) (Growth, bool)) {
+		g, ok := fit(points)
 		if !ok {
 			return
 		}
-		cross, fits, ok := CrossError(points, power, logs)
+		cross, fits, ok := crossError(points, fit)
 		if !ok {
 			return
 		}
@@ -123,13 +125,17 @@ func Fit(points []Point) (best Growth, ok bool) {
 			best.set = true
 		}
 	}
-	try(0, 0)
+	try(func(points []Point) (Growth, bool) { return hypothesis(points, 0, 0) })
 	for logs := range 3 {
 		for _, power := range Powers {
 			last := points[len(points)-1].P
 			turns := power < 0 && logs > 0 && Basis(2*last, power, logs) > Basis(last, power, logs)
-			if (power != 0 || logs > 0) && (!few || power <= 6 && logs < 2) && !turns {
-				try(power, logs)
+			if power == 0 && logs == 0 || few && (power > 6 || logs > 1) || turns {
+				continue
+			}
+			try(func(points []Point) (Growth, bool) { return hypothesis(points, power, logs) })
+			if power >= 0 && rises(points) {
+				try(func(points []Point) (Growth, bool) { return mixture(points, power, logs, !few) })
 			}
 		}
 	}
@@ -181,23 +187,63 @@ func hypothesis(points []Point, power Power, logs int) (Growth, bool) {
 	return g, g.C1 >= 0 || power < 0
 }
 
+// rises reports whether times fall and then rise, both by more than noise.
+func rises(points []Point) bool {
+	least := slices.MinFunc(points, func(a, b Point) int { return cmp.Compare(a.T, b.T) }).T
+	return min(points[0].T, points[len(points)-1].T) > float64((1+noise)*least)
+}
+
+// mixture fits c1 and c2 by least squares, and c0 if it is asked for and not below 0. It refuses terms below 0.
+func mixture(points []Point, power Power, logs int, constant bool) (Growth, bool) {
+	g := Growth{Power: power, Logs: logs}
+	var mx, mz, my float64
+	for _, q := range points {
+		if n := float64(len(points)); constant {
+			mx, mz, my = mx+Basis(q.P, power, logs)/n, mz+1/float64(q.P)/n, my+q.T/n
+		}
+	}
+	var xx, xz, zz, xy, zy float64
+	for _, q := range points {
+		x, z, y := Basis(q.P, power, logs)-mx, 1/float64(q.P)-mz, q.T-my
+		xx, xz, zz, xy, zy = xx+float64(x*x), xz+float64(x*z), zz+float64(z*z), xy+float64(x*y), zy+float64(z*y)
+	}
+	det := float64(xx*zz) - float64(xz*xz)
+	if det <= float64(1e-12*xx)*zz {
+		return g, false
+	}
+	g.C1, g.C2 = (float64(xy*zz)-float64(zy*xz))/det, (float64(zy*xx)-float64(xy*xz))/det
+	g.C0 = my - float64(g.C1*mx) - float64(g.C2*mz)
+	if constant && g.C0 < 0 {
+		return mixture(points, power, logs, false)
+	}
+	return g, g.C1 >= 0 && g.C2 >= 0
+}
+
 // At returns the function's value at p processes.
 func (g *Growth) At(p uint64) float64 {
 	if g.Power == 0 && g.Logs == 0 {
 		return g.C0
 	}
-	return float64(g.C1*Basis(p, g.Power, g.Logs)) + g.C0
+	v := float64(g.C1*Basis(p, g.Power, g.Logs)) + g.C0
+	if g.C2 > 0 {
+		v += g.C2 / float64(p)
+	}
+	return v
 }
 
 // CrossError returns the symmetric mean absolute percentage error of predicting each point from the others, and the functions
 // that predict them.
 func CrossError(points []Point, power Power, logs int) (float64, []Growth, bool) {
+	return crossError(points, func(points []Point) (Growth, bool) { return hypothesis(points, power, logs) })
+}
+
+func crossError(points []Point, fit func([]Point) (Growth, bool)) (float64, []Growth, bool) {
 	sum, most := 0.0, largest(points)
 	var fits []Growth
 	rest := make([]Point, 0, len(points))
 	for i, q := range points {
 		rest = append(append(rest[:0], points[:i]...), points[i+1:]...)
-		g, ok := hypothesis(rest, power, logs)
+		g, ok := fit(rest)
 		if !ok {
 			return 0, nil, false
 		}
@@ -318,6 +364,9 @@ func (g *Growth) text() string {
 		text += " log2(p)"
 	case 2:
 		text += " log2(p)^2"
+	}
+	if g.C2 > 0 {
+		text += fmt.Sprintf(" + %.4g p^-1", g.C2)
 	}
 	return text
 }

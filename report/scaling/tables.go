@@ -87,17 +87,17 @@ func (s *Scaling) seconds() string {
 
 // growthColumns are the columns of a fitted growth for programs.
 var growthColumns = []table.Column{
-	table.Reals("", "c0").Hidden(), table.Reals("", "c1").Hidden(), table.Reals("", "power").Hidden(), table.Ints("", "log_power").Hidden(), table.Reals("", "r2").Hidden(), table.Reals("", "smape").Hidden(), table.Reals("", "at").Hidden(), table.Reals("", "at_least").Hidden(), table.Reals("", "at_most").Hidden(),
+	table.Reals("", "c0").Hidden(), table.Reals("", "c1").Hidden(), table.Reals("", "c2").Hidden(), table.Reals("", "power").Hidden(), table.Ints("", "log_power").Hidden(), table.Reals("", "r2").Hidden(), table.Reals("", "smape").Hidden(), table.Reals("", "at").Hidden(), table.Reals("", "at_least").Hidden(), table.Reals("", "at_most").Hidden(),
 }
 
 // cells fill growthColumns.
 func (g *Growth) cells(r *Reach) []table.Cell {
 	at := []table.Cell{table.Quotient(r.At, 3), table.Quotient(r.Least, 3), table.Quotient(r.Most, 3)}
 	if g == nil {
-		return append(make([]table.Cell, 6), at...)
+		return append(make([]table.Cell, 7), at...)
 	}
 	number := func(v float64) table.Cell { return table.Quotient(numbers.Ratio{Value: v, Defined: true}, 3) }
-	return append([]table.Cell{number(g.C0), number(g.C1), number(float64(g.Power) / 6), table.Word(strconv.Itoa(g.Logs)), table.Quotient(g.R2, 3), table.Share(g.SMAPE)}, at...)
+	return append([]table.Cell{number(g.C0), number(g.C1), number(g.C2), number(float64(g.Power) / 6), table.Word(strconv.Itoa(g.Logs)), table.Quotient(g.R2, 3), table.Share(g.SMAPE)}, at...)
 }
 
 // nodeTables list the efficiencies of intervals, and split computation if there are hardware counters.
