@@ -48,8 +48,10 @@ const (
 	behindLocks                     // threads: one waits for locks for at least half of the loss
 	inTasks                         // threads: they work in tasks
 	inSingle                        // threads: they wait for one in a single construct
+	withoutLoop                     // threads: the trace has no loop and no sections in parallel regions
 	inOwnCode                       // of a hang: processes in no MPI call
 	allSend                         // of a hang: all processes are in blocking sends
+	nobodyMissing                   // of a hang: every process is in a call, and every member of a collective in it
 	unlikeMembers                   // of a hang, or of clocks: members of a collective differ
 	neverTaken                      // of a hang: a message to a process that may wait for one
 	receivedLater                   // messages: many that were sent earlier are received later
@@ -130,8 +132,8 @@ var AdviceTable = []adviceRow{
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.known == behindLocks }, "hold locks for a shorter time first: a thread that waits for one comes later to the barrier"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.known == inTasks }, "cut the longest tasks into smaller ones, or create them first"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.known == inSingle }, "let more threads do what single constructs have, or go on meanwhile (nowait)"},
-	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.Region == posixBarrier }, "give the threads equal work between their barriers"},
-	{kindThreadImbalance, "", func(x *FindingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},
+	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.Region == posixBarrier || !x.scheduling && x.known == withoutLoop }, "give the threads equal work between their barriers"},
+	{kindThreadImbalance, "", func(x *FindingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops, or the work of sections, more evenly"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.scheduling }, "give the threads equal work between their barriers, or make parallel regions longer, or fewer"},
 	{kindLockWait, "", func(x *FindingFacts) bool { return strings.Contains(x.Region, "omp ordered") }, "do less in ordered sections, or drop the order if nothing needs it"},
 	{kindLockWait, "", nil, "hold the lock for a shorter time, or give threads data of their own"},
@@ -154,6 +156,7 @@ var AdviceTable = []adviceRow{
 	{"hang clock", "", func(x *FindingFacts) bool { return x.known == unlikeMembers }, "let all processes call the same collective operations in the same order, with the same root: what follows one that differs is paired wrongly"},
 	{kindHang, "", func(x *FindingFacts) bool { return x.known == allSend }, "let one process of each pair receive first, or use MPI_Sendrecv, or send without blocking: each waits for its receiver"},
 	{kindHang, "", func(x *FindingFacts) bool { return x.known == inOwnCode }, "look at what the processes in no MPI call do, as with a debugger or coppice record --sample, or why they ended"},
+	{kindHang, "", func(x *FindingFacts) bool { return x.known == nobodyMissing }, "look at what these calls wait for: every process is in one"},
 	{kindHang, "", nil, "look at the calls on the processes that did not come"},
 	{kindAbort, "MPI_Abort", nil, "look at why the program calls MPI_Abort there"},
 	{kindAbort, "", nil, "look at why these processes end, and what the program printed then"},

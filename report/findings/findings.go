@@ -378,26 +378,27 @@ func waitInFinalize(f *finder, rank uint32) (uint64, error) {
 }
 
 // setupWaits says who waits longest for the last process to come to MPI_Init and to MPI_Finalize. The evidence is that nobody
-// left before. known reports whether there is evidence for both.
-func (f *finder) setupWaits() (text string, known bool, err error) {
+// left before. told is the sum of the longest such waits, known reports whether there is evidence for both.
+func (f *finder) setupWaits() (text string, told uint64, known bool, err error) {
 	if n := trace.MPIProcesses(f.r.Defs); n < 2 || n > manyProcesses {
-		return "", false, nil
+		return "", 0, false, nil
 	}
 	known = true
 	for i, is := range []setupKind{(*trace.Definitions).StartsMPI, (*trace.Definitions).EndsMPI} {
 		name := [...]string{"MPI_Init", "MPI_Finalize"}[i]
 		m, err := meetingIn(f, is)
 		if err != nil || m.without {
-			return text, false, err
+			return text, told, false, err
 		}
 		if known = known && m.kept; m.kept && f.matters(m.last-m.first) {
+			told += m.last - m.first
 			text += fmt.Sprintf("; rank %d waits %s %s in %s for rank %d, which comes last", m.early, f.u.Ticks(m.last-m.first), f.u.Name(), name, m.late)
 			if before := m.last - min(m.last, f.times[m.late].first); i == 0 && before >= (m.last-m.first)/2 {
 				text += fmt.Sprintf(" and runs for %s before", f.u.Ticks(before))
 			}
 		}
 	}
-	return text, known, nil
+	return text, told, known, nil
 }
 
 // timesOf are what a process computes.
@@ -1029,8 +1030,8 @@ func (f *finder) setup() error {
 	}
 	x.Text = fmt.Sprintf("%s: MPI_Init and the like take %s %s of each process or more (%s of the run)%s", results.ItemWord(xtf.ItemSetup),
 		f.u.Ticks(m.Min), f.u.Name(), numbers.NewRatio(m.Min, f.runtime).Percent(), x.mostIn())
-	more, known, err := f.setupWaits()
-	if !known && f.matters(m.Max-m.Min) {
+	more, told, known, err := f.setupWaits()
+	if over := m.Max - m.Min; !known && f.matters(over-min(over, told)) {
 		more += fmt.Sprintf("; rank %d is in them for %s: it may wait there for others, which is not known", m.MaxP, f.u.Ticks(m.Max))
 	}
 	x.Evidence += more

@@ -551,6 +551,12 @@ func (f *finder) imbalancedThreads(x *Finding) error {
 			return err
 		}
 	}
+	if x.facts.known == 0 && !slices.ContainsFunc(f.hot.Profile.Regions, func(r results.RegionTime) bool {
+		d := f.r.Defs.Region(r.Region)
+		return d != nil && (d.Role == trace.RoleLoop || d.Role == trace.RoleSections)
+	}) {
+		x.facts.known = withoutLoop
+	}
 	if w.longest.barrier < x.Ticks { // the mean is more: not all of it is in barriers
 		return nil
 	}

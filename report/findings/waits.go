@@ -1697,6 +1697,7 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 	}) {
 		x.facts.known = allSend
 	}
+	all := x.facts.known == 0 && len(unknown) == 0
 	if len(unknown) > 0 {
 		parts = append(parts, rankText(results.Ranks{List: unknown})+" cannot be read to the end")
 	}
@@ -1712,6 +1713,9 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 	}
 	if len(never) > 0 && last != "" {
 		never = append(never, last)
+	}
+	if all && len(never) == 0 && len(ended) == 0 {
+		x.facts.known = nobodyMissing
 	}
 	x.Evidence = strings.Join(append(parts, never...), "; ")
 	at := slices.IndexFunc(list, func(g *openGroup) bool { return isCall(r, g.region, "abort") })
