@@ -47,8 +47,9 @@ type frame struct {
 	role    role
 	sent    bool // a message begins here already
 	posted  bool
-	ordinal uint64 // of the collective on its communicator
-	id      uint64 // request of a collective that does not wait
+	ordinal uint64     // of the collective on its communicator
+	id      uint64     // request of a collective that does not wait
+	ended   trace.Time // when MPI_Finalize ends as its events tell, 0 for not yet: see finish
 
 	collective bool // its arguments are known
 	coll       collective
@@ -97,6 +98,7 @@ func (d *decoder) Next(b *trace.Batch) error {
 		e, err := d.merge.next()
 		if errors.Is(err, io.EOF) {
 			d.flush(b)
+			d.finish(b)
 			d.settle(b)
 			d.ended = true
 			break
@@ -164,6 +166,7 @@ func (d *decoder) flush(b *trace.Batch) {
 
 // event handles an event record: counters first, then calls and markers in their order. Arguments without a call are markers.
 func (d *decoder) event(b *trace.Batch, line uint64) {
+	d.finish(b)
 	d.counters(b)
 	d.callers = d.callers[:0]
 	for _, p := range d.pairs {
@@ -262,6 +265,10 @@ func (d *decoder) region(b *trace.Batch, p pair, e *eventType, line uint64) bool
 		b.Append(d.now, trace.MeasurementOnOff, 0, mode)
 		return false
 	}
+	if top := len(d.open) - 1; p.Type == typeOther && p.Value == 0 && d.now > 0 && top >= 0 && d.open[top].opener.Type == p.Type && trace.CallOf(d.t.names.region(p.Type, d.open[top].opener.Value)) == "finalize" {
+		d.open[top].ended = d.now
+		return false
+	}
 	if p.Value == 0 || e.use == lock && p.Value == lockHeld {
 		d.close(b, p.Type, line)
 		return false
@@ -275,6 +282,21 @@ func (d *decoder) region(b *trace.Batch, p pair, e *eventType, line uint64) bool
 		return false
 	}
 	return d.enter(b, p, ref, line)
+}
+
+// finish ends MPI_Finalize, if that is at its end. Extrae writes its end event, and then, still in the call, waits for all processes and
+// writes its buffers: where the record in hand is of such a flush, or of the end of the application, MPI_Finalize lasts until then.
+func (d *decoder) finish(b *trace.Batch) {
+	top := len(d.open) - 1
+	if top < 0 || d.open[top].ended == 0 {
+		return
+	}
+	now := d.now
+	if !slices.ContainsFunc(d.pairs, func(p pair) bool { return p.Type == typeApplication || p.Type == typeFlush }) {
+		d.now = d.open[top].ended
+	}
+	d.leave(b)
+	d.now = now
 }
 
 // close ends the innermost call of a type, and calls in it that are still open.

@@ -53,6 +53,23 @@ func TestEvents(t *testing.T) {
 			0 95 Leave MPI_Send
 			1 20 MeasurementOnOff 2
 			1 30 MeasurementOnOff 1`},
+		{"MPI_Finalize: until Extrae's last records, or until its end before others", two + `
+			2:1:1:1:1:5:50000003:32
+			2:1:1:1:1:10:50000003:0
+			2:2:1:2:1:15:50000003:32
+			2:2:1:2:1:20:50000003:0
+			2:2:1:2:1:30:50000001:1
+			2:2:1:2:1:40:50000001:0
+			2:1:1:1:1:90:40000003:1
+			2:1:1:1:1:95:40000003:0`, `
+			0 5 Enter MPI_Finalize
+			0 90 Leave MPI_Finalize
+			0 90 Enter event type 40000003
+			0 95 Leave event type 40000003
+			1 15 Enter MPI_Finalize
+			1 20 Leave MPI_Finalize
+			1 30 Enter MPI_Send
+			1 40 Leave MPI_Send`},
 		{"requests: posted where MPI_Irecv ends, received where MPI_Wait ends", two + `
 			2:1:1:1:1:10:50000001:3
 			3:1:1:1:1:10:12:2:1:2:1:9:30:64:-1

@@ -77,6 +77,7 @@ func count(t *testing.T, path string) *tally {
 	}
 	s := bufio.NewScanner(z)
 	s.Buffer(nil, 1<<20)
+	other, finalized := make(map[string]string), make(map[string]string) // by thread: its latest call of type 50000003, when MPI_Finalize ended
 	for s.Scan() {
 		w := strings.Split(s.Text(), ":")
 		switch w[0] {
@@ -85,7 +86,18 @@ func count(t *testing.T, path string) *tally {
 			add(x.spent, w[3]+"."+w[4], number(w[7]), number(w[6])-number(w[5]))
 		case "2":
 			x.events++
+			thread := w[3] + "." + w[4]
+			if at := finalized[thread]; at != "" && (w[6] == "40000001" || w[6] == "40000003") { // Extrae is still in it, and its states are not
+				add(x.spent, thread, 15, number(w[5])-number(at))
+			}
+			delete(finalized, thread)
 			for i := 6; i < len(w); i += 2 {
+				if w[i] == "50000003" && w[i+1] == "0" && other[thread] == "32" {
+					finalized[thread] = w[5]
+				}
+				if w[i] == "50000003" {
+					other[thread] = w[i+1]
+				}
 				add(x.pairs, w[3]+"."+w[4], number(w[i]), 1)
 				if w[i+1] != "0" {
 					add(x.opened, w[3]+"."+w[4], number(w[i]), 1)

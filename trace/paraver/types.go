@@ -33,28 +33,31 @@ type eventType struct {
 
 // Event types that the code asks for.
 const (
-	typeP2P      = 50000001
-	typeColl     = 50000002
-	typeParallel = 60000001
+	typeApplication = 40000001
+	typeFlush       = 40000003
+	typeP2P         = 50000001
+	typeOther       = 50000003
+	typeColl        = 50000002
+	typeParallel    = 60000001
 )
 
 // eventTypes are the types with a meaning of their own. Numbers and meaning are
 // those of the Extrae user guide, appendix "Extrae event types".
 var eventTypes = map[uint64]eventType{
-	40000001: {use: call, paradigm: trace.ParadigmMeasurement, role: trace.RoleFunction}, // the application
-	40000002: {use: call, paradigm: trace.ParadigmMeasurement, role: trace.RoleCode},     // start of the tracer
-	40000003: {use: call, paradigm: trace.ParadigmMeasurement, role: trace.RoleCode},     // buffer flush
-	40000004: {use: call, paradigm: trace.ParadigmUser, role: trace.RoleFileIO},          // input and output
+	typeApplication: {use: call, paradigm: trace.ParadigmMeasurement, role: trace.RoleFunction}, // the application
+	40000002:        {use: call, paradigm: trace.ParadigmMeasurement, role: trace.RoleCode},     // start of the tracer
+	typeFlush:       {use: call, paradigm: trace.ParadigmMeasurement, role: trace.RoleCode},     // buffer flush
+	40000004:        {use: call, paradigm: trace.ParadigmUser, role: trace.RoleFileIO},          // input and output
 
-	typeP2P:  {use: call, paradigm: trace.ParadigmMPI, role: trace.RolePointToPoint},
-	typeColl: {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleCollOther},
-	50000003: {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleFunction},
-	50000004: {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleRMA},
-	50000005: {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleFileIO},
-	50100001: {use: sendBytes},
-	50100002: {use: recvBytes},
-	50100003: {use: rootFlag},
-	50100004: {use: commArg},
+	typeP2P:   {use: call, paradigm: trace.ParadigmMPI, role: trace.RolePointToPoint},
+	typeColl:  {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleCollOther},
+	typeOther: {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleFunction},
+	50000004:  {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleRMA},
+	50000005:  {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleFileIO},
+	50100001:  {use: sendBytes},
+	50100002:  {use: recvBytes},
+	50100003:  {use: rootFlag},
+	50100004:  {use: commArg},
 
 	typeParallel: {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleParallel},
 	60000002:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleWorkshare},
