@@ -15,11 +15,11 @@ import (
 //
 //	f(p) = c0 + c1 * p^a * log2(p)^b
 //
-// and, where the times fall and then rise, with another term c2/p, and exponents from a small fixed set, as in Extra-P. Fit chooses the hypothesis with the smallest error in leave-one-out cross
-// validation: the function fitted to all other points predicts each point. Of equally good ones it takes the simplest. Few points
-// do not distinguish steep functions, whose predictions differ very much: with fewer than fivePoints, a and b are at most 1, and
-// what falls and rises has no c0. A
-// function that turns beyond the largest p is refused, because no point supports the turn. A falling function has no c0 below 0.
+// and another one, c2/p, where the times fall and then rise. Exponents are from a small fixed set, as in Extra-P. Fit chooses the
+// hypothesis with the smallest error in leave-one-out cross validation: the function fitted to all other points predicts each point.
+// Of equally good ones it takes the simplest. Few points do not distinguish steep functions, whose predictions differ very much: with
+// fewer than fivePoints, a and b are at most 1, and what falls and rises has no c0. A function that turns beyond the largest p is
+// refused, because no point supports the turn. A falling function has no c0 below 0.
 type Growth struct {
 	C0     float64       `json:"c0"` // seconds, or ticks
 	C1     float64       `json:"c1"`
