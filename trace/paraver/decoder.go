@@ -98,9 +98,9 @@ func (d *decoder) Next(b *trace.Batch) error {
 		e, err := d.merge.next()
 		if errors.Is(err, io.EOF) {
 			d.flush(b)
+			d.ended = true
 			d.finish(b)
 			d.settle(b)
-			d.ended = true
 			break
 		}
 		if err != nil {
@@ -285,14 +285,18 @@ func (d *decoder) region(b *trace.Batch, p pair, e *eventType, line uint64) bool
 }
 
 // finish ends MPI_Finalize, if that is at its end. Extrae writes its end event, and then, still in the call, waits for all processes and
-// writes its buffers: where the record in hand is of such a flush, or of the end of the application, MPI_Finalize lasts until then.
+// writes its buffers: where the next record, but for others about the tracer, is of such a flush, or of the end of the application,
+// MPI_Finalize lasts until then.
 func (d *decoder) finish(b *trace.Batch) {
 	top := len(d.open) - 1
 	if top < 0 || d.open[top].ended == 0 {
 		return
 	}
-	now := d.now
-	if !slices.ContainsFunc(d.pairs, func(p pair) bool { return p.Type == typeApplication || p.Type == typeFlush }) {
+	now, has := d.now, func(f func(p pair) bool) bool { return slices.ContainsFunc(d.pairs, f) }
+	if !has(func(p pair) bool { return p.Type == typeApplication || p.Type == typeFlush }) {
+		if !d.ended && !has(func(p pair) bool { return p.Type/typesOfTracer != typeApplication/typesOfTracer }) {
+			return
+		}
 		d.now = d.open[top].ended
 	}
 	d.leave(b)

@@ -60,9 +60,11 @@ func TestEvents(t *testing.T) {
 			2:2:1:2:1:20:50000003:0
 			2:2:1:2:1:30:50000001:1
 			2:2:1:2:1:40:50000001:0
+			2:1:1:1:1:80:40000033:4
 			2:1:1:1:1:90:40000003:1
 			2:1:1:1:1:95:40000003:0`, `
 			0 5 Enter MPI_Finalize
+			0 80 ParameterUnsignedInt prv:40000033 = 4
 			0 90 Leave MPI_Finalize
 			0 90 Enter event type 40000003
 			0 95 Leave event type 40000003

@@ -90,7 +90,9 @@ func count(t *testing.T, path string) *tally {
 			if at := finalized[thread]; at != "" && (w[6] == "40000001" || w[6] == "40000003") { // Extrae is still in it, and its states are not
 				add(x.spent, thread, 15, number(w[5])-number(at))
 			}
-			delete(finalized, thread)
+			if !strings.HasPrefix(w[6], "40") || w[6] == "40000001" || w[6] == "40000003" {
+				delete(finalized, thread)
+			}
 			for i := 6; i < len(w); i += 2 {
 				if w[i] == "50000003" && w[i+1] == "0" && other[thread] == "32" {
 					finalized[thread] = w[5]

@@ -33,6 +33,7 @@ type eventType struct {
 
 // Event types that the code asks for.
 const (
+	typesOfTracer   = 1_000_000 // types 40 000 000 and up, as many, are about the tracer
 	typeApplication = 40000001
 	typeFlush       = 40000003
 	typeP2P         = 50000001
