@@ -156,11 +156,15 @@ func work(t *testing.T, archive string, process int) uint64 {
 }
 
 // analyse makes the file of an archive on two ranks.
-func analyse(t *testing.T, archive, file string) *analyze.Result {
+func analyse(t *testing.T, archive, file string, set ...func(o *analyze.Options)) *analyze.Result {
 	t.Helper()
 	var first *analyze.Result
+	o := analyze.Options{Trace: archive, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20}
+	for _, f := range set {
+		f(&o)
+	}
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
-		r, err := analyze.Run(c, analyze.Options{Trace: archive, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20})
+		r, err := analyze.Run(c, o)
 		if c.Rank() == 0 {
 			first = r
 		}
