@@ -59,7 +59,7 @@ var (
 // Incompatible features of packed files.
 const (
 	featureViews   uint64 = 1 << iota // pages may be views, or follow others
-	featureTimes                      // following pages may be of the form in which all times follow
+	featureTimes                      // all times of following pages follow
 	featureRepeats                    // columns may repeat
 	features       = featureViews | featureTimes | featureRepeats
 )

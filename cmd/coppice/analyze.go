@@ -126,7 +126,7 @@ func (o *analyzeFlags) define(f *pflag.FlagSet) {
 	oneOf(f, &o.pages, "pages", "packed", "page form: packed, raw, raw:16K or raw:64K", "packed", "raw", "raw:4K", "raw:16K", "raw:64K")
 	oneOf(f, &o.events, "events", "all", "all: rows of calls, messages and collectives in addition to the call graph; none: the call graph and sums alone, a smaller file in less time and memory", "all", "none")
 	f.StringVar(&o.Deviation, "deviation", "0", "how far each time between two events may be off in the call graph: 0 (exact), 10%, 1us, 500ticks, both as 10%,1us, or 10%,1us,timestamps, which bounds the time stamps too; rows stay exact")
-	f.BoolVar(&o.ClockRepair, "clock-repair", false, "raise times until no message is received before it was sent, and no member leaves a collective before those it needs have entered; reads the input twice")
+	f.BoolVar(&o.ClockRepair, "clock-repair", false, "raise times until no message is received before it was sent, and no member leaves a collective before those it needs have entered; reads the input twice, or up to five times where clocks start apart")
 	f.BoolVar(&o.Strict, "strict", false, "damaged or incomplete input is an error")
 	f.Var((*size)(&o.MemBytes), "mem", "memory per rank, heap and counted buffers (default 256 MiB and 12 bytes an event, within 0.8 of what the machine, cgroup or Slurm gives a rank)")
 	o.StoreBytes = -1

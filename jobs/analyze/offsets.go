@@ -42,9 +42,9 @@ const unset = -1 << 62
 
 // solve returns by how many ticks the clock of each process has to be set back, at most most, to satisfy the bounds of all ranks. Where they
 // tie each process to the first one from both sides, up to a time that is less than the worst violation, each clock is put in the middle: the
-// least times of messages in both directions are taken to be equal. Else clocks are set back as little as will do. If no constants do, because clocks drift, all bounds may be violated
-// by a time, the least power of two that will do. solve returns nil if nothing is violated, or if that time would be half of the worst
-// violation or more. Collective.
+// least times of messages in both directions are taken to be equal. Else clocks are set back as little as will do. If no constants do,
+// because clocks drift, all bounds may be violated by a time, the least power of two that will do. solve returns nil if nothing is violated,
+// or if that time would be half of the worst violation or more. Collective.
 func (o *offsets) solve(c mpi.Comm, processes int, most uint64) ([]int64, error) {
 	worst := []int64{0}
 	for _, s := range o.slack {
@@ -77,17 +77,15 @@ func (o *offsets) center(c mpi.Comm, ahead []int64, let, width int64) error {
 	if err != nil || least == nil || most == nil {
 		return err
 	}
-	middle := make([]int64, len(ahead))
-	for p := range middle {
+	for p := range least {
 		if min(least[p], most[p]) <= unset/2 || -most[p]-least[p] >= width {
 			return nil
 		}
-		middle[p] = (least[p] - most[p]) >> 1
+		least[p] = (least[p] - most[p]) >> 1
 	}
-	copy(ahead, middle)
-	lowest := slices.Min(ahead)
-	for p := range ahead {
-		ahead[p] -= lowest
+	lowest := slices.Min(least)
+	for p, v := range least {
+		ahead[p] = v - lowest
 	}
 	return nil
 }

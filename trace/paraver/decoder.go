@@ -292,11 +292,12 @@ func (d *decoder) finish(b *trace.Batch) {
 	if top < 0 || d.open[top].ended == 0 {
 		return
 	}
-	now, has := d.now, func(f func(p pair) bool) bool { return slices.ContainsFunc(d.pairs, f) }
-	if !has(func(p pair) bool { return p.Type == typeApplication || p.Type == typeFlush }) {
-		if !d.ended && !has(func(p pair) bool { return p.Type/typesOfTracer != typeApplication/typesOfTracer }) {
-			return
-		}
+	now := d.now
+	switch {
+	case slices.ContainsFunc(d.pairs, func(p pair) bool { return p.Type == typeApplication || p.Type == typeFlush }):
+	case !d.ended && !slices.ContainsFunc(d.pairs, func(p pair) bool { return p.Type/typesOfTracer != typeApplication/typesOfTracer }):
+		return
+	default:
 		d.now = d.open[top].ended
 	}
 	d.leave(b)
